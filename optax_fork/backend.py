@@ -1,0 +1,132 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""The build backend: setuptools' own, on a tree assembled for it elsewhere.
+
+A build copies its inputs to a temporary directory, vendors the patched Optax
+there and hands that to setuptools. The checkout is never written to: no stale
+build/ or egg-info of it can get into a wheel, and it may be read-only.
+"""
+
+import contextlib
+import functools
+import os
+import pathlib
+import shutil
+import tempfile
+from typing import NoReturn
+
+import optax_fork
+from optax_fork import vendor
+from setuptools import build_meta
+
+_CHECKOUT = pathlib.Path(__file__).resolve().parent.parent
+_WHEEL_INPUTS = (
+    'LICENSE',
+    'NOTICE',
+    'README.md',
+    'optax_fork',
+    'pyproject.toml',
+    'setup.cfg',
+)
+_SDIST_INPUTS = _WHEEL_INPUTS + (
+    '.ci',
+    'CONTRIBUTING.md',
+    'MANIFEST.in',
+    'benchmarks',
+    'patches',
+    'tests',
+    'tox.ini',
+)
+# The day Optax 0.2.8 was released: the same inputs give the same bytes.
+_EPOCH = '1773964800'
+
+
+@contextlib.contextmanager
+def _staged(inputs: tuple[str, ...]):
+  """Goes to a temporary copy of the named inputs, with modes made the same."""
+  os.environ.setdefault('SOURCE_DATE_EPOCH', _EPOCH)
+  before = os.getcwd()
+  with tempfile.TemporaryDirectory(prefix='optax-fork-') as temporary:
+    stage = pathlib.Path(temporary).resolve() / 'stage'
+    stage.mkdir()
+    for name in inputs:
+      source = _CHECKOUT / name
+      if source.is_dir():
+        ignore = shutil.ignore_patterns('__pycache__', '*.py[co]')
+        shutil.copytree(source, stage / name, ignore=ignore)
+      else:
+        shutil.copyfile(source, stage / name)
+    if inputs is _WHEEL_INPUTS:
+      vendor.assemble(stage, _CHECKOUT)
+    for path in stage.rglob('*'):
+      path.chmod(0o755 if path.is_dir() else 0o644)
+    os.chdir(stage)
+    try:
+      yield
+    finally:
+      os.chdir(before)
+
+
+def _hook(function):
+  """Ends a build with the message alone: a traceback would bury it."""
+
+  @functools.wraps(function)
+  def run(*args, **kwargs):
+    try:
+      return function(*args, **kwargs)
+    except optax_fork.ForkError as error:
+      raise SystemExit(f'error: {error}') from error
+
+  return run
+
+
+@_hook
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+  metadata_directory = os.path.abspath(metadata_directory)
+  with _staged(_WHEEL_INPUTS):
+    return build_meta.prepare_metadata_for_build_wheel(
+        metadata_directory, config_settings
+    )
+
+
+@_hook
+def build_wheel(
+    wheel_directory, config_settings=None, metadata_directory=None
+):
+  del metadata_directory  # Made from the same inputs; made again.
+  wheel_directory = os.path.abspath(wheel_directory)
+  with _staged(_WHEEL_INPUTS):
+    return build_meta.build_wheel(wheel_directory, config_settings)
+
+
+@_hook
+def build_sdist(sdist_directory, config_settings=None):
+  sdist_directory = os.path.abspath(sdist_directory)
+  with _staged(_SDIST_INPUTS):
+    return build_meta.build_sdist(sdist_directory, config_settings)
+
+
+@_hook
+def get_requires_for_build_editable(config_settings=None) -> NoReturn:
+  del config_settings
+  raise optax_fork.ForkError(
+      'There is no editable mode: the checkout holds patches, no importable'
+      ' optax. For a tree to work in run `python -m optax_fork checkout`, then'
+      ' `pip install -e work/optax`; to use the fork, `pip install .`'
+  )
+
+
+# pip and uv ask for this one to see whether editable mode exists at all.
+build_editable = get_requires_for_build_editable

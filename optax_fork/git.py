@@ -1,0 +1,110 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""git, with the user's and the system's configuration shut out."""
+
+import contextlib
+import os
+import pathlib
+import subprocess
+import tempfile
+from typing import Optional
+
+import optax_fork
+
+NAME = 'Optax masks fork'
+EMAIL = 'optax-masks@fork.invalid'
+# Patches are reviewed, not dated: a fixed date keeps exports byte-stable.
+DATE = '2026-03-20T00:00:00+0000'
+
+
+def environment(
+    author: Optional[tuple[str, str]] = None,
+) -> dict[str, str]:
+  """Returns an environment in which git sees no configuration but its own."""
+  kept = {k: v for k, v in os.environ.items() if not k.startswith('GIT_')}
+  name, email = author or (NAME, EMAIL)
+  return kept | {
+      'GIT_CONFIG_GLOBAL': os.devnull,
+      'GIT_CONFIG_NOSYSTEM': '1',
+      'GIT_ATTR_NOSYSTEM': '1',
+      # $XDG_CONFIG_HOME/git/attributes would be read all the same.
+      'XDG_CONFIG_HOME': os.devnull,
+      'GIT_AUTHOR_NAME': name,
+      'GIT_AUTHOR_EMAIL': email,
+      'GIT_AUTHOR_DATE': DATE,
+      'GIT_COMMITTER_NAME': name,
+      'GIT_COMMITTER_EMAIL': email,
+      'GIT_COMMITTER_DATE': DATE,
+      'LC_ALL': 'C',
+      'TZ': 'UTC',
+  }
+
+
+def run(
+    root: pathlib.Path,
+    *arguments: str,
+    data: Optional[bytes] = None,
+    env: Optional[dict[str, str]] = None,
+) -> bytes:
+  """Runs git in a directory and returns what it prints.
+
+  Raises:
+    ForkError: when git is missing or fails; with what git said.
+  """
+  try:
+    result = subprocess.run(
+        ['git', *arguments],
+        cwd=root,
+        input=data,
+        capture_output=True,
+        env=env or environment(),
+    )
+  except FileNotFoundError as error:
+    raise optax_fork.ForkError(
+        'checkout, export and check need git, and there is none on the PATH.'
+    ) from error
+  if result.returncode:
+    said = (result.stdout + result.stderr).decode(errors='replace').strip()
+    raise optax_fork.ForkError(
+        f'git {" ".join(arguments[:2])} failed in {root}:\n{said}'
+    )
+  return result.stdout
+
+
+def text(root: pathlib.Path, *arguments: str) -> str:
+  return run(root, *arguments).decode().strip()
+
+
+def lines(root: pathlib.Path, *arguments: str) -> list[str]:
+  return text(root, *arguments).splitlines()
+
+
+@contextlib.contextmanager
+def borrowing(repository: pathlib.Path):
+  """Gives an empty bare repository that can read another one's objects.
+
+  Nothing done in it depends on the configuration of the other, or changes it.
+  """
+  objects = text(repository, 'rev-parse', '--git-path', 'objects')
+  with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
+    run(pathlib.Path(scratch), 'init', '--quiet', '--bare', '.')
+    lend(pathlib.Path(scratch), repository / objects)
+    yield pathlib.Path(scratch)
+
+
+def lend(git_directory: pathlib.Path, objects: pathlib.Path) -> None:
+  """Lets a repository read the objects of another."""
+  with (git_directory / 'objects/info/alternates').open('a') as alternates:
+    alternates.write(f'{objects.resolve()}\n')

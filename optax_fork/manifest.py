@@ -1,0 +1,90 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""The manifest that an installed fork carries: what was patched, and by what.
+
+It stands beside the installed ``optax`` package and is found from there, so
+that a checkout in the current directory cannot answer for it.
+"""
+
+import importlib.util
+import json
+import pathlib
+from typing import Any, Optional
+
+from optax_fork import pin
+
+_NAME = 'optax_fork/manifest.json'
+
+
+def write(
+    root: pathlib.Path,
+    *,
+    version: str,
+    patched: dict[str, list[str]],
+    stamped: str,
+) -> None:
+  """Writes the manifest of a finished tree.
+
+  Args:
+    root: holds ``optax/`` as it will be installed.
+    version: the fork's version.
+    patched: {path: names of the patches that change it}.
+    stamped: the path of the file that got the fork's version.
+  """
+  before = pin.digests()
+  files = {}
+  for path in sorted((root / 'optax').rglob('*')):
+    if path.is_file():
+      name = path.relative_to(root).as_posix()
+      files[name] = entry = {'sha256': pin.sha256(path.read_bytes())}
+      if name in patched or name == stamped:
+        entry['patches'] = patched.get(name, [])
+        entry['sha256_before'] = before.get(name)
+      if name == stamped:
+        entry['version_stamped'] = True
+  manifest = {
+      'version': version,
+      'upstream': pin.version(),
+      'patches': sorted({p for names in patched.values() for p in names}),
+      'files': files,
+  }
+  (root / _NAME).write_text(json.dumps(manifest, indent=1) + '\n', 'utf-8')
+
+
+def imported() -> Optional[pathlib.Path]:
+  """Returns the directory that ``import optax`` takes the package from."""
+  spec = importlib.util.find_spec('optax')
+  if spec is None or spec.origin is None:
+    return None
+  return pathlib.Path(spec.origin).parent.parent
+
+
+def read(root: pathlib.Path) -> Optional[dict[str, Any]]:
+  """Returns the manifest beside the ``optax`` in root, or None."""
+  path = root / _NAME
+  return json.loads(path.read_text('utf-8')) if path.is_file() else None
+
+
+def damage(root: pathlib.Path, manifest: dict[str, Any]) -> list[str]:
+  """Returns a line for each file in root that is not as it was installed."""
+  recorded = {k: v['sha256'] for k, v in manifest['files'].items()}
+  found = {
+      path.relative_to(root).as_posix()
+      for path in (root / 'optax').rglob('*.py')
+  }
+  extra = sorted(found - set(recorded))
+  return pin.compare(root, recorded) + [
+      f'{name} is not of the fork' for name in extra
+  ]

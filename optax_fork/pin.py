@@ -1,0 +1,75 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""The pinned upstream release: its version and the digest of every file."""
+
+import hashlib
+import pathlib
+import re
+
+import optax_fork
+
+# pip requirement lines with the hashes of the release's wheel and sdist.
+REQUIREMENTS = pathlib.Path(__file__).with_name('pin.txt')
+_DIGESTS = pathlib.Path(__file__).with_name('pin.sha256')
+
+
+def sha256(data: bytes) -> str:
+  return hashlib.sha256(data).hexdigest()
+
+
+def read_sums(path: pathlib.Path) -> dict[str, str]:
+  """Returns {file: digest} of a file as ``sha256sum`` writes it."""
+  sums = {}
+  for number, line in enumerate(path.read_text('utf-8').splitlines(), 1):
+    match = re.fullmatch(r'([0-9a-f]{64})  (\S+)', line)
+    if not match:
+      raise optax_fork.ForkError(
+          f'{path}, line {number}: wanted a SHA-256 digest, two spaces and a'
+          f' path, found {line!r}.'
+      )
+    sums[match[2]] = match[1]
+  return sums
+
+
+def write_sums(path: pathlib.Path, sums: dict[str, str]) -> None:
+  lines = [f'{digest}  {name}\n' for name, digest in sorted(sums.items())]
+  path.write_text(''.join(lines), 'utf-8', newline='\n')
+
+
+def version() -> str:
+  """Returns the version of Optax that the fork is built from."""
+  return re.search(r'^optax===(\S+)', REQUIREMENTS.read_text(), re.M)[1]
+
+
+def hashes() -> list[str]:
+  """Returns the digests of the release's wheel and sdist, in this order."""
+  return re.findall(r'sha256:([0-9a-f]{64})', REQUIREMENTS.read_text())
+
+
+def digests() -> dict[str, str]:
+  """Returns {path: digest} of all files of the release's package."""
+  return read_sums(_DIGESTS)
+
+
+def compare(root: pathlib.Path, sums: dict[str, str]) -> list[str]:
+  """Returns a line for each file under root that is not as its digest says."""
+  problems = []
+  for name, digest in sorted(sums.items()):
+    path = root / name
+    if not path.is_file():
+      problems.append(f'{name} is missing')
+    elif sha256(path.read_bytes()) != digest:
+      problems.append(f'{name} has another digest')
+  return problems

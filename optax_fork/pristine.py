@@ -1,0 +1,159 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Pristine Optax, the pinned release, beside the fork.
+
+pip downloads the release and checks its hash; what is kept in the cache is
+compared with the pin, file by file, before it is used again.
+"""
+
+import contextlib
+import importlib
+import os
+import pathlib
+import pkgutil
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import types
+import zipfile
+
+import optax_fork
+from optax_fork import pin
+
+
+def cache() -> pathlib.Path:
+  """Returns the directory that downloads are kept in."""
+  base = os.environ.get('XDG_CACHE_HOME') or pathlib.Path.home() / '.cache'
+  return pathlib.Path(base) / 'optax_fork'
+
+
+def archive(kind: str) -> pathlib.Path:
+  """Returns the path of the release's archive, downloaded when need be.
+
+  Args:
+    kind: ``'wheel'`` or ``'sdist'``.
+
+  Raises:
+    ForkError: when pip cannot download it, or its hash is not the pinned one.
+  """
+  digest = pin.hashes()[('wheel', 'sdist').index(kind)]
+  kept = cache() / digest
+  for path in kept.glob('optax-*'):
+    if pin.sha256(path.read_bytes()) == digest:
+      return path
+  source = '--only-binary' if kind == 'wheel' else '--no-binary'
+  kept.parent.mkdir(parents=True, exist_ok=True)
+  with tempfile.TemporaryDirectory(dir=kept.parent) as scratch:
+    command = [sys.executable, '-m', 'pip', 'download', '--quiet', '--no-deps']
+    command += ['--require-hashes', source, ':all:', '--dest', scratch]
+    command += ['--requirement', str(pin.REQUIREMENTS)]
+    command += ['--disable-pip-version-check']
+    result = subprocess.run(command, capture_output=True, text=True)
+    if result.returncode:
+      raise optax_fork.ForkError(
+          f'pip could not get the {kind} of Optax {pin.version()} that'
+          f' {pin.REQUIREMENTS} pins:\n{result.stderr.strip()}'
+      )
+    (downloaded,) = pathlib.Path(scratch).glob('optax-*')
+    shutil.rmtree(kept, ignore_errors=True)
+    kept.mkdir(exist_ok=True)
+    return downloaded.replace(kept / downloaded.name)
+
+
+def unpack(target: pathlib.Path, kind: str) -> None:
+  """Unpacks the release into target, which then holds ``optax/``.
+
+  Args:
+    target: an empty directory, or one that does not exist.
+    kind: ``'wheel'`` or ``'sdist'``, without its top directory.
+
+  Raises:
+    ForkError: when a file is missing or is not as the pin says.
+  """
+  source = archive(kind)
+  target.mkdir(parents=True, exist_ok=True)
+  if kind == 'wheel':
+    with zipfile.ZipFile(source) as opened:
+      opened.extractall(target)
+  else:
+    with tarfile.open(source) as opened:
+      for member in opened.getmembers():
+        # Only plain files, each below the one top directory.
+        parts = pathlib.PurePosixPath(member.name).parts[1:]
+        if member.isfile() and parts and '..' not in parts:
+          path = target.joinpath(*parts)
+          path.parent.mkdir(parents=True, exist_ok=True)
+          path.write_bytes(opened.extractfile(member).read())
+  if problems := pin.compare(target, pin.digests()):
+    raise optax_fork.ForkError(
+        f'{source} is not the pinned release: ' + '; '.join(problems)
+    )
+
+
+def directory() -> pathlib.Path:
+  """Returns a directory to import pristine Optax from, kept in the cache."""
+  kept = cache() / f'optax-{pin.version()}-{pin.hashes()[0][:16]}'
+  if kept.is_dir() and not pin.compare(kept, pin.digests()):
+    return kept
+  cache().mkdir(parents=True, exist_ok=True)
+  with tempfile.TemporaryDirectory(dir=cache()) as scratch:
+    fresh = pathlib.Path(scratch) / 'fresh'
+    unpack(fresh, 'wheel')
+    # Another process may put its own there meanwhile: both are the same.
+    shutil.rmtree(kept, ignore_errors=True)
+    with contextlib.suppress(OSError):
+      os.replace(fresh, kept)
+  return kept
+
+
+def load() -> types.ModuleType:
+  """Returns the module ``optax`` of the pinned release, beside the fork's.
+
+  Both stay usable. Their NamedTuples are different classes, so trees of the
+  one never equal trees of the other: compare paths, class names and leaves.
+
+  Raises:
+    ForkError: when the release is not in the cache and cannot be downloaded.
+
+  Examples:
+    >>> from optax_fork import pristine
+    >>> import optax
+    >>> upstream = pristine.load()
+    >>> upstream.__version__
+    '0.2.8'
+    >>> optax is upstream
+    False
+  """
+  path = str(directory())
+
+  def taken():
+    names = [n for n in sys.modules if n == 'optax' or n.startswith('optax.')]
+    return {name: sys.modules.pop(name) for name in names}
+
+  fork = taken()
+  sys.path.insert(0, path)
+  try:
+    upstream = importlib.import_module('optax')
+    # Everything now: a later import by name would find the fork.
+    for module in pkgutil.walk_packages(upstream.__path__, 'optax.'):
+      if not module.name.endswith('_test'):
+        importlib.import_module(module.name)
+    return upstream
+  finally:
+    sys.path.remove(path)
+    taken()
+    sys.modules.update(fork)

@@ -1,0 +1,74 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Which Optax is imported, and whether it is the fork as it was built."""
+
+from typing import Any
+
+from optax_fork import manifest
+
+
+def inspect() -> dict[str, Any]:
+  """Returns what is known of the Optax that ``import optax`` gives.
+
+  Returns:
+    A dict that JSON can hold: ``intact`` (bool), ``reason`` (why not, or None),
+    ``location`` (the directory of the package, or None), ``version``,
+    ``upstream`` (the base version), ``patches`` (names) and ``damaged`` (a line
+    for each file that is not as it was built).
+  """
+  found = {
+      'intact': False,
+      'reason': None,
+      'location': None,
+      'version': None,
+      'upstream': None,
+      'patches': [],
+      'damaged': [],
+  }
+  root = manifest.imported()
+  if root is None:
+    return found | {'reason': 'no Optax is installed here'}
+  found['location'] = str(root / 'optax')
+  recorded = manifest.read(root)
+  if recorded is None:
+    if (root / '.git').exists():
+      reason = 'this is a git checkout, such as the work tree, not a build'
+    else:
+      reason = 'this is upstream Optax: it has no manifest of the fork'
+    return found | {'reason': reason}
+  found |= {k: recorded[k] for k in ('version', 'upstream', 'patches')}
+  found['damaged'] = manifest.damage(root, recorded)
+  if found['damaged']:
+    return found | {'reason': 'files are not as they were built'}
+  return found | {'intact': True}
+
+
+def describe(found: dict[str, Any]) -> str:
+  """Returns the lines that a person reads."""
+  lines = []
+  if found['location']:
+    lines.append(f'import optax gives {found["location"]}')
+  if found['version']:
+    lines.append(
+        f'the fork {found["version"]}: Optax {found["upstream"]} with'
+        f' {len(found["patches"])} patches'
+    )
+    lines += [f'  {name}' for name in found['patches']]
+  if found['intact']:
+    lines.append('intact: all files are as they were built')
+  else:
+    lines.append(f'not an intact fork: {found["reason"]}')
+    lines += [f'  {line}' for line in found['damaged']]
+  return '\n'.join(lines)

@@ -1,0 +1,394 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""The git work tree: patches/ as commits, and commits back as patches/.
+
+A work tree is the release's sdist as the first commit and then one commit a
+patch. Two refs say where it stands: ``refs/optax-fork/base`` is the release,
+``refs/optax-fork/exported`` the commit that patches/ was last equal to.
+"""
+
+import pathlib
+import re
+import shutil
+import tempfile
+from typing import Optional
+
+import optax_fork
+from optax_fork import git
+from optax_fork import pin
+from optax_fork import pristine
+from optax_fork import series
+
+_BASE = 'refs/optax-fork/base'
+_EXPORTED = 'refs/optax-fork/exported'
+_FORMAT = (
+    'format-patch --quiet --zero-commit -N --no-signature --no-stat'
+    ' --full-index --no-renames --no-attach --no-cover-letter'
+).split()
+_AM = 'am --quiet --keep-non-patch --committer-date-is-author-date'.split()
+_EMPTY_BLOB = 'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
+# Ignored in a work tree: what tests and `pip install -e` leave there.
+_EXCLUDED = '__pycache__/\n*.egg-info/\n.pytest_cache/\n.ruff_cache/\n'
+
+
+def repository() -> pathlib.Path:
+  """Returns the fork's repository around the current directory.
+
+  Raises:
+    ForkError: when there is none.
+  """
+  here = pathlib.Path.cwd()
+  for directory in (here, *here.parents):
+    if (directory / 'patches' / series.SUMS).is_file():
+      return directory
+  raise optax_fork.ForkError(
+      f'{here} is in no checkout of the fork (no patches/{series.SUMS} there'
+      ' or above): go to one first.'
+  )
+
+
+def checkout(
+    patches: pathlib.Path,
+    tree: pathlib.Path,
+    author: Optional[tuple[str, str]] = None,
+) -> str:
+  """Makes or renews a work tree with one commit a patch.
+
+  Args:
+    patches: the directory of the series.
+    tree: the work tree; made when it is not there.
+    author: name and email for the commits; the fork's neutral identity unless
+      given.
+
+  Returns:
+    A line that says what was done.
+
+  Raises:
+    ForkError: when the tree is no work tree, or holds commits that are not
+      exported or changes that are not committed (they are named), or when a
+      patch does not apply. The user's commits are left as they are.
+  """
+  found = series.read(patches)
+  if tree.exists() and any(tree.iterdir()):
+    if _ref(tree, _BASE) is None:
+      raise optax_fork.ForkError(
+          f'{tree} is there and is no work tree of the fork; name another'
+          ' directory or move it away.'
+      )
+    _refuse_changes(tree)
+    _refuse_unexported(tree)
+    git.run(tree, 'checkout', '--quiet', '-B', 'series', _BASE)
+  else:
+    _start(tree)
+  _identify(tree, author)
+  for patch in found:
+    try:
+      git.run(
+          tree, *_AM, data=patch.text, env=git.environment(author)
+      )
+    except optax_fork.ForkError as error:
+      git.run(tree, 'am', '--abort')
+      raise optax_fork.ForkError(
+          f'{patch.name} does not apply: {error}'
+      ) from error
+    if author:
+      # am takes the author from the patch.
+      git.run(
+          tree,
+          *'commit --quiet --amend --no-edit --reset-author'.split(),
+          env=git.environment(author),
+      )
+  git.run(tree, 'update-ref', _EXPORTED, 'HEAD')
+  return f'{tree}: Optax {pin.version()} and {len(found)} patches, a commit each'
+
+
+def _start(tree: pathlib.Path) -> None:
+  """Makes a repository whose one commit is the release."""
+  pristine.unpack(tree, 'sdist')
+  git.run(tree, 'init', '--quiet', '--initial-branch', 'series')
+  # Line ends must stay as they are, whatever the user's configuration.
+  git.run(tree, 'config', 'core.autocrlf', 'false')
+  (tree / '.git/info').mkdir(exist_ok=True)
+  (tree / '.git/info/exclude').write_text(_EXCLUDED)
+  git.run(tree, 'add', '--all', '--force')
+  git.run(tree, 'commit', '--quiet', '-m', f'Optax {pin.version()}')
+  git.run(tree, 'update-ref', _BASE, 'HEAD')
+
+
+def _identify(
+    tree: pathlib.Path, author: Optional[tuple[str, str]]
+) -> None:
+  """Gives later commits in the tree the same author."""
+  name, email = author or (git.NAME, git.EMAIL)
+  git.run(tree, 'config', 'user.name', name)
+  git.run(tree, 'config', 'user.email', email)
+
+
+def _ref(tree: pathlib.Path, name: str) -> Optional[str]:
+  """Returns the commit of a ref of this very work tree, or None."""
+  if not (tree / '.git').exists():
+    return None
+  return git.text(tree, 'for-each-ref', '--format=%(objectname)', name) or None
+
+
+def _refuse_changes(tree: pathlib.Path) -> None:
+  """Raises ForkError when there is anything that is not committed."""
+  for state in ('rebase-merge', 'rebase-apply', 'MERGE_HEAD'):
+    if (tree / '.git' / state).exists():
+      raise optax_fork.ForkError(
+          f'A rebase, am or merge is under way in {tree}: finish or abort it.'
+      )
+  if changes := git.lines(tree, 'status', '--porcelain'):
+    raise optax_fork.ForkError(
+        f'{tree} has changes that are not committed; commit or stash them:\n  '
+        + '\n  '.join(changes)
+    )
+
+
+def _refuse_unexported(tree: pathlib.Path) -> None:
+  """Raises ForkError when HEAD has commits that patches/ never had."""
+  exported = _ref(tree, _EXPORTED) or _BASE
+  if git.text(tree, 'rev-parse', 'HEAD') == git.text(
+      tree, 'rev-parse', exported
+  ):
+    return
+  commits = git.lines(tree, 'log', '--format=%h %s', f'{exported}..HEAD')
+  raise optax_fork.ForkError(
+      f'{tree} is not as it was last exported; run `python -m optax_fork'
+      ' export` first, or name another directory. Commits not exported:\n  '
+      + '\n  '.join(commits or ['(commits were dropped)'])
+  )
+
+
+def export(patches: pathlib.Path, tree: pathlib.Path) -> str:
+  """Writes the commits of a work tree to the directory of the series.
+
+  Args:
+    patches: the directory of the series; its patches and ``SHA256SUMS`` are
+      replaced once the round trip is proven, the rest is left alone.
+    tree: the work tree.
+
+  Returns:
+    A line that says what was done.
+
+  Raises:
+    ForkError: when the tree has changes that are not committed, or a commit
+      cannot stand as a patch; names the commit and what is wrong with it.
+  """
+  if not tree.is_dir() or _ref(tree, _BASE) is None:
+    raise optax_fork.ForkError(
+        f'{tree} is no work tree of the fork; `python -m optax_fork checkout`'
+        ' makes one.'
+    )
+  _refuse_changes(tree)
+  with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
+    fresh = pathlib.Path(scratch)
+    _write_series(tree, fresh)
+    _prove(tree, fresh)
+    new = {path.name for path in fresh.iterdir()}
+    patches.mkdir(exist_ok=True)
+    for path in sorted(patches.glob('*.patch')):
+      if path.name not in new:
+        path.unlink()
+    for path in sorted(fresh.iterdir()):
+      shutil.copyfile(path, patches / path.name)
+  git.run(tree, 'update-ref', _EXPORTED, 'HEAD')
+  return f'{patches}: {len(new) - 1} patches and {series.SUMS}'
+
+
+def _write_series(tree: pathlib.Path, target: pathlib.Path) -> None:
+  """Writes patches and SHA256SUMS of a work tree's commits to a directory."""
+  commits = git.lines(tree, 'rev-list', '--reverse', f'{_BASE}..HEAD')
+  for commit in commits:
+    if problem := _problem(tree, commit):
+      name = git.text(tree, 'log', '-1', '--format=%h "%s"', commit)
+      raise optax_fork.ForkError(f'Commit {name} in {tree} {problem}')
+  base = git.text(tree, 'rev-parse', _BASE)
+  with git.borrowing(tree) as bare:
+    # The same commits with the fixed date and committer.
+    parent = base
+    for commit in commits:
+      message = git.run(tree, 'log', '-1', '--format=%B', commit)
+      parent = git.run(
+          bare,
+          'commit-tree',
+          f'{commit}^{{tree}}',
+          '-p',
+          parent,
+          data=message.strip() + b'\n',
+      ).decode().strip()
+    git.run(bare, *_FORMAT, '-o', str(target), f'{base}..{parent}')
+    sums = {}
+    for name in git.lines(tree, 'diff', '--name-only', _BASE, 'HEAD'):
+      sums[name] = pin.sha256(git.run(bare, 'cat-file', 'blob', f'{parent}:{name}'))
+    pin.write_sums(target / series.SUMS, sums)
+
+
+def _problem(tree: pathlib.Path, commit: str) -> Optional[str]:
+  """Returns why a commit cannot be exported, or None."""
+  show = lambda form: git.text(tree, 'log', '-1', f'--format={form}', commit)
+  if len(show('%P').split()) != 1:
+    return 'is a merge: rebase the series into a line.'
+  message = show('%B')
+  if re.match(r'(fixup|squash|amend)! ', message):
+    return 'is a fixup: run `git rebase -i --autosquash refs/optax-fork/base`.'
+  for line in message.splitlines():
+    if re.match(
+        r'(From |From:|Date:|Subject:|---|\+\+\+|diff |Index: |@@ |-- $)', line
+    ):
+      return f'has a line in its message that mail tools would cut at: {line!r}'
+  author = show('%an <%ae>')
+  if author != f'{git.NAME} <{git.EMAIL}>':
+    return (
+        f'is by {author}; patches here carry the neutral identity {git.NAME}'
+        f' <{git.EMAIL}>. Set it with `git commit --amend --reset-author`, or'
+        ' send your own commits upstream from this tree with git.'
+    )
+  diff = git.lines(
+      tree, 'diff-tree', '-r', '--no-renames', '--no-commit-id', commit
+  )
+  if not diff:
+    return 'changes nothing: drop it.'
+  for line in diff:
+    (mode_before, mode, _, blob, status), path = (
+        line.split('\t')[0].lstrip(':').split(),
+        line.split('\t')[1],
+    )
+    if not path.startswith('optax/'):
+      return f'changes {path}: the series touches optax/ alone.'
+    if status == 'D':
+      return f'deletes {path}: users may import it.'
+    if mode != '100644' or mode_before not in ('000000', '100644'):
+      return f'makes {path} a link or changes its mode ({mode_before} {mode}).'
+    if blob == _EMPTY_BLOB:
+      return f'leaves {path} empty: no patch can say so without git.'
+    data = git.run(tree, 'cat-file', 'blob', blob)
+    if b'\0' in data:
+      return f'makes {path} a binary file.'
+    if b'\r' in data:
+      return f'puts carriage returns into {path}.'
+    if not data.endswith(b'\n'):
+      return f'leaves {path} without a newline at its end.'
+  return None
+
+
+def _prove(tree: pathlib.Path, fresh: pathlib.Path) -> None:
+  """Proves that new patches give the work tree's files, by git and without.
+
+  Raises:
+    ForkError: when they do not.
+  """
+  with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
+    again, plain, back = (
+        pathlib.Path(scratch) / name for name in ('again', 'plain', 'back')
+    )
+    checkout(fresh, again)
+    if git.text(again, 'rev-parse', 'HEAD^{tree}') != git.text(
+        tree, 'rev-parse', 'HEAD^{tree}'
+    ):
+      raise optax_fork.ForkError(
+          'The patches do not give the work tree back:\n'
+          + git.text(again, 'diff', '--stat', 'HEAD')
+      )
+    back.mkdir()
+    _write_series(again, back)
+    _refuse_differences(fresh, back)
+    pristine.unpack(plain, 'wheel')
+    series.apply(series.read(fresh), plain)
+    series.verify(plain, fresh)
+
+
+def _refuse_differences(wanted: pathlib.Path, found: pathlib.Path) -> None:
+  """Raises ForkError unless two directories hold the same series."""
+  contents = lambda directory: {
+      path.name: path.read_bytes()
+      for path in directory.iterdir()
+      if path.suffix == '.patch' or path.name == series.SUMS
+  }
+  left, right = contents(wanted), contents(found)
+  different = [n for n in sorted({*left, *right}) if left.get(n) != right.get(n)]
+  if different:
+    raise optax_fork.ForkError(
+        f'Not as `export` writes it in {wanted}: {", ".join(different)}.'
+        ' Patches are changed in the work tree and exported.'
+    )
+
+
+def check(patches: pathlib.Path) -> str:
+  """Proves that the series is as ``export`` writes it and builds what it says.
+
+  Args:
+    patches: the directory of the series.
+
+  Returns:
+    A line that says what was proven.
+
+  Raises:
+    ForkError: names what is wrong.
+  """
+  found = series.read(patches)
+  rows = (patches / 'README.md').read_text('utf-8')
+  for patch in found:
+    if patch.name not in rows:
+      raise optax_fork.ForkError(
+          f'{patches / "README.md"} has no row for {patch.name}.'
+      )
+  with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
+    tree, fresh = (pathlib.Path(scratch) / name for name in ('tree', 'fresh'))
+    checkout(patches, tree)
+    fresh.mkdir()
+    _write_series(tree, fresh)
+    _refuse_differences(patches, fresh)
+    _prove(tree, fresh)
+  return f'{len(found)} patches: exported as they stand, same files by git and by the build'
+
+
+def check_onto(patches: pathlib.Path, target: pathlib.Path) -> list[str]:
+  """Tries the series with ``git am -3`` on a clone of an Optax checkout.
+
+  Args:
+    patches: the directory of the series. Patches in its ``docs/`` come last.
+    target: any git checkout of Optax; it is left as it is, and what is not
+      committed there is not seen.
+
+  Returns:
+    A line for the commit that was tried on, and one a patch.
+
+  Raises:
+    ForkError: says which patch stops, and what git says.
+  """
+  if not (target / '.git').exists() and not (target / 'HEAD').exists():
+    raise optax_fork.ForkError(f'{target} is no git checkout of Optax.')
+  told = [git.text(target, 'log', '-1', '--format=onto %h (%cs, %s)')]
+  files = [patches / p.name for p in series.read(patches)]
+  files += sorted(patches.glob('docs/*.patch'))
+  with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
+    tree, clone = (pathlib.Path(scratch) / name for name in ('tree', 'clone'))
+    # Later patches start from what earlier ones made: those blobs are here.
+    checkout(patches, tree)
+    git.run(
+        pathlib.Path(scratch), 'clone', '--quiet', '--shared',
+        str(target.resolve()), str(clone),
+    )
+    git.lend(clone / '.git', tree / '.git/objects')
+    for path in files:
+      try:
+        git.run(clone, *_AM, '-3', data=path.read_bytes())
+      except optax_fork.ForkError as error:
+        raise optax_fork.ForkError(
+            '\n'.join(told) + f'\n{path.name} stops: {error}'
+        ) from error
+      told.append(f'{path.name} applies')
+  return told
