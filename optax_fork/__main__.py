@@ -36,7 +36,8 @@ def _author(text: str) -> tuple[str, str]:
 def _parser() -> argparse.ArgumentParser:
   """Returns the parser; each command sets ``run``."""
   parser = argparse.ArgumentParser(
-      prog='python -m optax_fork', description=optax_fork.__doc__.split('\n')[0]
+      prog='python -m optax_fork',
+      description='Build, check and change the patches of the Optax fork.',
   )
   commands = parser.add_subparsers(metavar='COMMAND', required=True)
 

@@ -69,6 +69,7 @@ def run(
         cwd=root,
         input=data,
         capture_output=True,
+        check=False,
         env=env or environment(),
     )
   except FileNotFoundError as error:

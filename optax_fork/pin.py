@@ -50,12 +50,12 @@ def write_sums(path: pathlib.Path, sums: dict[str, str]) -> None:
 
 def version() -> str:
   """Returns the version of Optax that the fork is built from."""
-  return re.search(r'^optax===(\S+)', REQUIREMENTS.read_text(), re.M)[1]
+  return re.search(r'^optax===(\S+)', REQUIREMENTS.read_text('utf-8'), re.M)[1]
 
 
 def hashes() -> list[str]:
   """Returns the digests of the release's wheel and sdist, in this order."""
-  return re.findall(r'sha256:([0-9a-f]{64})', REQUIREMENTS.read_text())
+  return re.findall(r'sha256:([0-9a-f]{64})', REQUIREMENTS.read_text('utf-8'))
 
 
 def digests() -> dict[str, str]:

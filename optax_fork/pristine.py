@@ -62,7 +62,9 @@ def archive(kind: str) -> pathlib.Path:
     command += ['--require-hashes', source, ':all:', '--dest', scratch]
     command += ['--requirement', str(pin.REQUIREMENTS)]
     command += ['--disable-pip-version-check']
-    result = subprocess.run(command, capture_output=True, text=True)
+    result = subprocess.run(
+        command, capture_output=True, check=False, text=True
+    )
     if result.returncode:
       raise optax_fork.ForkError(
           f'pip could not get the {kind} of Optax {pin.version()} that'

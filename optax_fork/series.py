@@ -197,8 +197,13 @@ def _hunks(change: Change) -> str:
 
 def _apply_one(patch: Patch, root: pathlib.Path) -> str:
   """Applies one patch and returns what patch-ng complains about."""
-  import patch_ng  # pylint: disable=g-import-not-at-top
-
+  try:
+    # Only who builds or checks the series needs it.
+    import patch_ng  # pylint: disable=import-outside-toplevel
+  except ImportError as error:
+    raise optax_fork.ForkError(
+        'Applying patches needs patch-ng: pip install patch-ng'
+    ) from error
   with _patch_ng_messages() as messages:
     parsed = patch_ng.fromstring(patch.text)
     if parsed:

@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Puts the patched Optax beside this package, in the tree a wheel is made of."""
+"""Puts the patched Optax beside this package, in the tree of a wheel."""
 
 import configparser
 import importlib.metadata
@@ -117,4 +117,5 @@ def _stamp(path: pathlib.Path, version: str) -> None:
         f'{path} holds {data.count(wanted)} lines {wanted.decode().strip()},'
         ' wanted one to stamp.'
     )
-  path.write_bytes(data.replace(wanted, f'__version__ = "{version}"\n'.encode()))
+  stamped = f'__version__ = "{version}"\n'.encode()
+  path.write_bytes(data.replace(wanted, stamped))

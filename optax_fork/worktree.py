@@ -19,6 +19,7 @@ patch. Two refs say where it stands: ``refs/optax-fork/base`` is the release,
 ``refs/optax-fork/exported`` the commit that patches/ was last equal to.
 """
 
+import functools
 import pathlib
 import re
 import shutil
@@ -38,7 +39,10 @@ _FORMAT = (
     ' --full-index --no-renames --no-attach --no-cover-letter'
 ).split()
 _AM = 'am --quiet --keep-non-patch --committer-date-is-author-date'.split()
-_EMPTY_BLOB = 'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
+# What ends a message, or starts a header, when a patch travels as mail.
+_MAIL = re.compile(
+    r'^(From |From:|Date:|Subject:|---|\+\+\+|diff |Index: |@@ |-- $).*', re.M
+)
 # Ignored in a work tree: what tests and `pip install -e` leave there.
 _EXCLUDED = '__pycache__/\n*.egg-info/\n.pytest_cache/\n.ruff_cache/\n'
 
@@ -111,7 +115,7 @@ def checkout(
           env=git.environment(author),
       )
   git.run(tree, 'update-ref', _EXPORTED, 'HEAD')
-  return f'{tree}: Optax {pin.version()} and {len(found)} patches, a commit each'
+  return f'{tree}: Optax {pin.version()}, then {len(found)} patches'
 
 
 def _start(tree: pathlib.Path) -> None:
@@ -230,57 +234,58 @@ def _write_series(tree: pathlib.Path, target: pathlib.Path) -> None:
           data=message.strip() + b'\n',
       ).decode().strip()
     git.run(bare, *_FORMAT, '-o', str(target), f'{base}..{parent}')
-    sums = {}
-    for name in git.lines(tree, 'diff', '--name-only', _BASE, 'HEAD'):
-      sums[name] = pin.sha256(git.run(bare, 'cat-file', 'blob', f'{parent}:{name}'))
+    read = functools.partial(git.run, bare, 'cat-file', 'blob')
+    names = git.lines(bare, 'diff', '--name-only', '--no-renames', base, parent)
+    sums = {name: pin.sha256(read(f'{parent}:{name}')) for name in names}
     pin.write_sums(target / series.SUMS, sums)
 
 
 def _problem(tree: pathlib.Path, commit: str) -> Optional[str]:
   """Returns why a commit cannot be exported, or None."""
-  show = lambda form: git.text(tree, 'log', '-1', f'--format={form}', commit)
-  if len(show('%P').split()) != 1:
+  parents, author, message = git.text(
+      tree, 'log', '-1', '--format=%P%x00%an <%ae>%x00%B', commit
+  ).split('\0')
+  if len(parents.split()) != 1:
     return 'is a merge: rebase the series into a line.'
-  message = show('%B')
   if re.match(r'(fixup|squash|amend)! ', message):
     return 'is a fixup: run `git rebase -i --autosquash refs/optax-fork/base`.'
-  for line in message.splitlines():
-    if re.match(
-        r'(From |From:|Date:|Subject:|---|\+\+\+|diff |Index: |@@ |-- $)', line
-    ):
-      return f'has a line in its message that mail tools would cut at: {line!r}'
-  author = show('%an <%ae>')
+  if line := _MAIL.search(message):
+    return f'has a message that mail tools would cut at {line[0]!r}.'
   if author != f'{git.NAME} <{git.EMAIL}>':
     return (
         f'is by {author}; patches here carry the neutral identity {git.NAME}'
         f' <{git.EMAIL}>. Set it with `git commit --amend --reset-author`, or'
         ' send your own commits upstream from this tree with git.'
     )
-  diff = git.lines(
+  changes = git.lines(
       tree, 'diff-tree', '-r', '--no-renames', '--no-commit-id', commit
   )
-  if not diff:
+  if not changes:
     return 'changes nothing: drop it.'
-  for line in diff:
-    (mode_before, mode, _, blob, status), path = (
-        line.split('\t')[0].lstrip(':').split(),
-        line.split('\t')[1],
-    )
+  for line in changes:
+    fields, path = line.lstrip(':').split('\t')
+    before, mode, _, blob, status = fields.split()
     if not path.startswith('optax/'):
       return f'changes {path}: the series touches optax/ alone.'
     if status == 'D':
       return f'deletes {path}: users may import it.'
-    if mode != '100644' or mode_before not in ('000000', '100644'):
-      return f'makes {path} a link or changes its mode ({mode_before} {mode}).'
-    if blob == _EMPTY_BLOB:
-      return f'leaves {path} empty: no patch can say so without git.'
-    data = git.run(tree, 'cat-file', 'blob', blob)
-    if b'\0' in data:
-      return f'makes {path} a binary file.'
-    if b'\r' in data:
-      return f'puts carriage returns into {path}.'
-    if not data.endswith(b'\n'):
-      return f'leaves {path} without a newline at its end.'
+    if mode != '100644' or before not in ('000000', '100644'):
+      return f'makes {path} a link or changes its mode ({before} to {mode}).'
+    if trouble := _content_problem(git.run(tree, 'cat-file', 'blob', blob)):
+      return f'leaves {path} {trouble}.'
+  return None
+
+
+def _content_problem(data: bytes) -> Optional[str]:
+  """Returns what of a file would not survive as a patch, or None."""
+  if not data:
+    return 'empty, which no patch can say without git'
+  if b'\0' in data:
+    return 'binary'
+  if b'\r' in data:
+    return 'with carriage returns'
+  if not data.endswith(b'\n'):
+    return 'without a newline at its end'
   return None
 
 
@@ -312,13 +317,12 @@ def _prove(tree: pathlib.Path, fresh: pathlib.Path) -> None:
 
 def _refuse_differences(wanted: pathlib.Path, found: pathlib.Path) -> None:
   """Raises ForkError unless two directories hold the same series."""
-  contents = lambda directory: {
-      path.name: path.read_bytes()
-      for path in directory.iterdir()
-      if path.suffix == '.patch' or path.name == series.SUMS
-  }
-  left, right = contents(wanted), contents(found)
-  different = [n for n in sorted({*left, *right}) if left.get(n) != right.get(n)]
+
+  def contents(directory):
+    paths = [*directory.glob('*.patch'), directory / series.SUMS]
+    return {(path.name, path.read_bytes()) for path in paths}
+
+  different = sorted({name for name, _ in contents(wanted) ^ contents(found)})
   if different:
     raise optax_fork.ForkError(
         f'Not as `export` writes it in {wanted}: {", ".join(different)}.'
@@ -352,7 +356,10 @@ def check(patches: pathlib.Path) -> str:
     _write_series(tree, fresh)
     _refuse_differences(patches, fresh)
     _prove(tree, fresh)
-  return f'{len(found)} patches: exported as they stand, same files by git and by the build'
+  return (
+      f'{len(found)} patches are as export writes them, and give the same files'
+      ' by git and by the build'
+  )
 
 
 def check_onto(patches: pathlib.Path, target: pathlib.Path) -> list[str]:

@@ -1,0 +1,147 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""The fork beside other packages and other copies of Optax."""
+
+import json
+import os
+import pathlib
+import sys
+import zipfile
+
+from conftest import Environment
+from conftest import interpreters
+from conftest import make_environment
+from conftest import must
+from conftest import REPOSITORY
+import pytest
+
+_VERSION = '0.2.8+masks.1'
+_VERSIONS = (
+    'import importlib.metadata, optax;'
+    'print(optax.__version__, importlib.metadata.version("optax"))'
+)
+
+
+def _status(environment):
+  result = environment.tool('status', '--json')
+  return result.code, json.loads(result.output)
+
+
+@pytest.mark.parametrize('version', ['3.11', '3.12', '3.13'])
+def test_fresh_environment_installs_without_git_or_compiler(version, tmp_path):
+  pythons = interpreters()
+  if version not in pythons and not os.environ.get('CI'):
+    pytest.skip(f'no Python {version} on this machine')
+  environment = make_environment(tmp_path / 'env', pythons[version])
+  # Nothing but the environment itself is on the PATH.
+  result = environment.pip(
+      'install', REPOSITORY, PATH=str(environment.root / 'bin')
+  )
+  assert result.code == 0, result.output
+  assert environment.run(_VERSIONS) == f'{_VERSION} {_VERSION}'
+  code, status = _status(environment)
+  assert (code, status['intact']) == (0, True), status
+
+
+def test_beside_flax_pip_check_is_clean_and_flax_uses_the_fork(
+    wheel, tmp_path
+):
+  environment = make_environment(tmp_path / 'env')
+  environment.install(wheel, 'flax')
+  assert environment.pip('check').code == 0
+  program = """
+import jax.numpy as jnp, optax
+from flax import nnx
+model = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+tx = nnx.Optimizer(model, optax.adamw(1e-3), wrt=nnx.Param).tx
+print(optax.__version__, type(tx) is optax.GradientTransformationExtraArgs)
+"""
+  assert environment.run(program) == f'{_VERSION} True'
+
+
+def _other_optax(directory, version) -> pathlib.Path:
+  """Makes a wheel of a later Optax that an index may hold one day."""
+  wheel = directory / f'optax-{version}-py3-none-any.whl'
+  info = f'optax-{version}.dist-info'
+  with zipfile.ZipFile(wheel, 'w') as opened:
+    opened.writestr('optax/__init__.py', f'__version__ = {version!r}\n')
+    opened.writestr(
+        f'{info}/METADATA',
+        f'Metadata-Version: 2.1\nName: optax\nVersion: {version}\n',
+    )
+    opened.writestr(
+        f'{info}/WHEEL',
+        'Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n',
+    )
+    opened.writestr(f'{info}/RECORD', '')
+  return wheel
+
+
+def test_asking_for_upstreams_version_keeps_the_fork(wheel, tmp_path):
+  environment = make_environment(tmp_path / 'env')
+  environment.install('--no-deps', wheel)
+  environment.install('--no-deps', 'optax==0.2.8')
+  environment.install('--no-deps', '--upgrade', 'optax==0.2.8')
+  environment.install('--no-deps', 'optax>=0.2')
+  code, status = _status(environment)
+  assert (code, status['version']) == (0, _VERSION)
+
+
+def test_going_back_to_upstream_leaves_nothing_of_the_fork(wheel, tmp_path):
+  environment = make_environment(tmp_path / 'env')
+  environment.install('--no-deps', wheel)
+  environment.install('--force-reinstall', '--no-deps', 'optax==0.2.8')
+  program = 'import importlib.metadata as m; print(m.version("optax"))'
+  assert environment.run(program) == '0.2.8'
+  (packages,) = environment.root.glob('lib/python*/site-packages')
+  assert (packages / 'optax').is_dir()
+  assert not (packages / 'optax_fork').exists()
+
+
+def test_a_later_release_replaces_the_fork_only_on_upgrade(wheel, tmp_path):
+  _other_optax(tmp_path, '0.2.9')
+  environment = make_environment(tmp_path / 'env')
+  environment.install('--no-deps', wheel)
+  offline = ('--no-deps', '--no-index', '--find-links', tmp_path)
+  environment.install(*offline, 'optax')
+  assert _status(environment)[1]['version'] == _VERSION
+  environment.install(*offline, '--upgrade', 'optax')
+  program = 'import optax; print(optax.__version__)'
+  assert environment.run(program) == '0.2.9'
+  (packages,) = environment.root.glob('lib/python*/site-packages')
+  assert not (packages / 'optax_fork').exists()
+
+
+def test_requirements_line_of_the_readme_installs_the_fork(wheel, tmp_path):
+  requirements = tmp_path / 'requirements.txt'
+  requirements.write_text(f'optax @ {wheel.as_uri()}\n')
+  environment = make_environment(tmp_path / 'env')
+  environment.install('--no-deps', '--requirement', requirements)
+  assert _status(environment)[0] == 0
+
+
+def test_uv_and_an_old_pip_install_the_same_fork(wheel, tmp_path):
+  tools = make_environment(tmp_path / 'tools')
+  tools.install('uv')
+  uv = tools.root / 'bin/uv'
+  must(uv, 'build', '--wheel', '--out-dir', tmp_path, REPOSITORY)
+  (built,) = tmp_path.glob('*.whl')
+  assert built.read_bytes() == wheel.read_bytes()
+  python = interpreters().get('3.11', sys.executable)
+  old = make_environment(tmp_path / 'old', python)
+  old.install('pip==23.0')
+  old.install('--no-deps', REPOSITORY)
+  assert _status(Environment(old.root))[1]['intact']
+  assert old.pip('--version').output.startswith('pip 23.0 ')
