@@ -207,7 +207,7 @@ def _apply_one(patch: Patch, root: pathlib.Path) -> str:
   with _patch_ng_messages() as messages:
     parsed = patch_ng.fromstring(patch.text)
     if parsed:
-      parsed.apply(strip=1, root=str(root))
+      parsed.apply(root=str(root))
   complaints = [m for m in messages if not m.startswith('successfully')]
   return 'patch-ng says: ' + '; '.join(complaints) if complaints else ''
 

@@ -93,9 +93,11 @@ def checkout(
       )
     _refuse_changes(tree)
     _refuse_unexported(tree)
+    before = _ref(tree, _EXPORTED)
     git.run(tree, 'checkout', '--quiet', '-B', 'series', _BASE)
   else:
     _start(tree)
+    before = None
   _identify(tree, author)
   for patch in found:
     try:
@@ -104,6 +106,8 @@ def checkout(
       )
     except optax_fork.ForkError as error:
       git.run(tree, 'am', '--abort')
+      if before:
+        git.run(tree, 'reset', '--quiet', '--hard', before)
       raise optax_fork.ForkError(
           f'{patch.name} does not apply: {error}'
       ) from error
@@ -394,8 +398,10 @@ def check_onto(patches: pathlib.Path, target: pathlib.Path) -> list[str]:
       try:
         git.run(clone, *_AM, '-3', data=path.read_bytes())
       except optax_fork.ForkError as error:
+        conflicts = git.text(clone, 'diff', '--name-only', '--diff-filter=U')
         raise optax_fork.ForkError(
-            '\n'.join(told) + f'\n{path.name} stops: {error}'
+            '\n'.join(told)
+            + f'\n{path.name} stops; in conflict: {conflicts or "none"}\n{error}'
         ) from error
       told.append(f'{path.name} applies')
   return told

@@ -155,11 +155,3 @@ def _build(builder, tmp_path):
     return result, list(target.glob('*'))
 
   return run
-
-
-@pytest.fixture(scope='session', name='installed')
-def _installed(wheel, tmp_path_factory):
-  """An environment with the fork and what it requires; tests leave it so."""
-  environment = make_environment(tmp_path_factory.mktemp('installed') / 'env')
-  environment.install(wheel)
-  return environment

@@ -15,10 +15,12 @@
 """checkout, export and check: patches/ as commits and back, nothing lost."""
 
 import os
+import re
 import shutil
 import sys
 
 from conftest import call
+from conftest import make_environment
 from conftest import must
 from conftest import REPOSITORY
 from optax_fork import git
@@ -315,9 +317,11 @@ def test_check_onto_says_which_patch_stops(checkout, tree, tmp_path):
   assert 'no git checkout' in result.output
 
 
-def test_commands_outside_a_checkout_say_so(installed):
+def test_commands_outside_a_checkout_say_so(wheel, tmp_path):
+  environment = make_environment(tmp_path / 'env')
+  environment.install('--no-deps', wheel)
   for command in ('checkout', 'export', 'check'):
-    result = installed.tool(command)
+    result = environment.tool(command)
     assert result.code == 1
     assert 'is in no checkout of the fork' in result.output
 
@@ -348,3 +352,17 @@ def test_both_copies_of_optax_load_in_one_process():
       'assert p.adam is not optax.adam; print(p.__version__)'
   )
   assert must(sys.executable, '-c', program).strip() == '0.2.8'
+
+
+def test_tree_stays_as_it_was_when_a_patch_does_not_apply(checkout, tree):
+  head = _git(tree, 'rev-parse', 'HEAD')
+  patch = series.read(checkout / 'patches')[0]
+  path = checkout / 'patches' / patch.name
+  head_of_patch, hunks = path.read_text().split('\n--- a/', 1)
+  hunks = re.sub(r'^ .+$', ' no such line', hunks, count=1, flags=re.M)
+  path.write_text(head_of_patch + '\n--- a/' + hunks)
+  result = _tool(checkout, 'checkout')
+  assert result.code == 1
+  assert f'{patch.name} does not apply' in result.output
+  assert _git(tree, 'rev-parse', 'HEAD') == head
+  assert not _git(tree, 'status', '--porcelain')
