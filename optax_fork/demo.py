@@ -167,10 +167,6 @@ def train(
   return Trained(params, float(accuracy), weights, biases)
 
 
-def first_line(failure: Exception) -> str:
-  return f'{type(failure).__name__}: {failure}'.splitlines()[0]
-
-
 def run_all(data: Data, steps: int) -> list[Row]:
   """Trains with the fork, with pristine Optax, and without weight decay."""
   module = is_weight(make_model()[0])
@@ -182,14 +178,16 @@ def run_all(data: Data, steps: int) -> list[Row]:
   try:
     upstream, missing = pristine.load(), ''
   except optax_fork.ForkError as failure:
-    upstream, missing = None, f'not run: {failure}'.splitlines()[0]
+    # What pip says last is the reason.
+    first, *rest = str(failure).splitlines()
+    upstream, missing = None, ' '.join(['not run:', first, *rest[-1:]])
   for name, mask in masks.items():
     trained, failure = None, missing
     if upstream:
       try:
         trained = train(upstream, mask, data, steps, title=f'pristine, {name}')
       except (TypeError, ValueError) as raised:  # What the demo is to show.
-        failure = first_line(raised)
+        failure = f'{type(raised).__name__}: {raised}'.splitlines()[0]
     rows.append(Row('pristine', name, trained, failure))
   trained = train(
       optax, None, data, steps, weight_decay=0.0, title='fork, no decay'
@@ -200,28 +198,30 @@ def run_all(data: Data, steps: int) -> list[Row]:
 def table(rows: list[Row], steps: int) -> str:
   """Returns the lines of the table, norms at the start, half-way, the end."""
   shown = sorted({0, steps // 2, steps})
-  wide = 8 * len(shown)
+  columns = ''.join(f'{step:>8}' for step in shown)
+  weights, biases = (
+      f'norm of {which} at step'.rjust(len(columns))
+      for which in ('weights', 'biases')
+  )
   lines = [
-      f'{"":27}{"norm of weights at step":>{wide}}  {"norm of biases at step":>{wide}}',
-      f'{"optax":10}{"mask":9}accuracy'
-      + ''.join(f'{n:>8}' for n in shown)
-      + '  '
-      + ''.join(f'{n:>8}' for n in shown),
+      f'{"":27}{weights}  {biases}',
+      f'{"optax":10}{"mask":9}accuracy{columns}  {columns}',
   ]
   for row in rows:
     start = f'{row.optax:10}{row.mask:9}'
-    if row.trained is None:
-      lines.append(
-          textwrap.fill(
-              row.failure, 80, initial_indent=start, subsequent_indent=' ' * 19
-          )
-      )
-    else:
+    if row.trained:
       weights, biases = (
-          ''.join(f'{norm[n]:8.3f}' for n in shown)
+          ''.join(f'{norm[step]:8.3f}' for step in shown)
           for norm in (row.trained.weights, row.trained.biases)
       )
       lines.append(f'{start}{row.trained.accuracy:8.3f}{weights}  {biases}')
+    else:
+      lines += textwrap.wrap(
+          row.failure,
+          width=80,
+          initial_indent=start,
+          subsequent_indent=' ' * len(start),
+      )
   return '\n'.join(lines)
 
 
@@ -232,23 +232,22 @@ def compare(left: PyTree, right: PyTree) -> str:
   return f'different (by up to {apart:.2g})' if apart else _SAME
 
 
-def findings(rows: list[Row]) -> list[str]:
+def findings(rows: list[Row]) -> str:
   """Returns what the trained parameters say, after comparing their values."""
   params = {row[:2]: row.trained.params for row in rows if row.trained}
   same = compare(params['fork', 'module'], params['fork', 'function'])
-  lines = [f'fork: the mask module and the mask function leave {same} values']
-  if ('pristine', 'module') not in params:
-    lines.append('pristine: no run with the mask module, for the reason above')
+  lines = [f'fork: {same} values with the mask module and the mask function']
   if ('pristine', 'function') in params:
     same = compare(params['pristine', 'function'], params['fork', 'no decay'])
-    lines += [
-        'pristine: the mask function is called as a schedule, with the step'
-        ' count;',
-        f'  it and no weight decay at all leave {same} values',
-    ]
+    lines.append(
+        f'pristine: {same} values with the mask function and with no decay'
+    )
     if same == _SAME:
-      lines.append('  so the decay is off, silently')
-  return lines
+      lines.append(
+          '  (it calls a mask as a schedule, with the step count: the decay'
+          ' is silently off)'
+      )
+  return '\n'.join(lines)
 
 
 def plot(rows: list[Row], output: pathlib.Path) -> None:
@@ -293,7 +292,12 @@ def plot(rows: list[Row], output: pathlib.Path) -> None:
   axes.grid(alpha=0.3)
   axes.spines[['top', 'right']].set_visible(False)
   axes.legend(loc='lower right')
-  canvas.savefig(output, dpi=150)
+  try:
+    canvas.savefig(output, dpi=150)
+  except (OSError, RuntimeError) as error:  # A full disk; pgf without LaTeX.
+    raise optax_fork.ForkError(
+        f'--output: {output} cannot be written: {error}'
+    ) from error
 
 
 def check_arguments(steps: int, output: pathlib.Path) -> None:
@@ -357,11 +361,11 @@ def run(steps: int, output: pathlib.Path) -> int:
   print(
       f'\n{imported}\npristine: the release that the fork is built from\n'
       f'data: {len(data.train[1])} digits to train on, {len(data.test[1])} to'
-      f' test\nAdamW, {steps} steps: weight decay {_WEIGHT_DECAY} on weights,'
-      ' none on biases\n'
+      f' test\nAdamW: {steps=}, weight decay {_WEIGHT_DECAY} on weights, none'
+      ' on biases\n'
   )
   print(table(rows, steps))
-  print('\n' + '\n'.join(findings(rows)))
+  print(f'\n{findings(rows)}')
   plot(rows, output)
   print(f'plot: {output}')
   return 0

@@ -26,7 +26,7 @@ import pytest
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item, call):
+def pytest_runtest_makereport(item):
   """Makes a skipped test or variant a failed one."""
   report = yield
   if report.skipped:

@@ -14,128 +14,21 @@
 # ==============================================================================
 """Masks that are trees and masks that are functions, told apart as meant."""
 
-import functools
-
 from absl.testing import parameterized
 import chex
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from masks import FUNCTIONS
+from masks import StaticModule
+from masks import TREES
 from nets import arange_like
 from nets import Net
 from nets import weight_mask
 import numpy as np
 import optax
-
-_ALL = dict(
-    with_jit=True,
-    without_jit=True,
-    with_device=True,
-    without_device=True,
-    with_pmap=True,
-)
-
-
-def _at_least(ndim, params):
-  return jax.tree.map(lambda x: x.ndim >= ndim, params)
-
-
-class _Object:
-  """A callable that JAX takes for a leaf."""
-
-  def __call__(self, params):
-    return weight_mask(params)
-
-  def choose(self, params):
-    return weight_mask(params)
-
-
-class _StaticModule(eqx.Module):
-  ndim: int = eqx.field(static=True)
-
-  def __call__(self, params):
-    return _at_least(self.ndim, params)
-
-  def choose(self, params):
-    return _at_least(self.ndim, params)
-
-
-class _IntModule(_StaticModule):
-  ndim: int
-
-
-class _BoolModule(eqx.Module):
-  keep_weights: bool
-
-  def __call__(self, params):
-    return jax.tree.map(lambda x: (x.ndim > 1) == self.keep_weights, params)
-
-
-class _ArrayModule(eqx.Module):
-  ndim: jax.Array
-
-  def __call__(self, params):
-    return jax.tree.map(lambda x: x.ndim >= self.ndim, params)
-
-
-# Each chooses the weights of any tree.
-_FUNCTIONS = {
-    'function': lambda: weight_mask,
-    'lambda': lambda: lambda params: weight_mask(params),
-    'partial': lambda: functools.partial(_at_least, 2),
-    'object': _Object,
-    'bound_method': lambda: _Object().choose,
-    'bound_method_of_module': lambda: _StaticModule(2).choose,
-    'tree_partial': lambda: jax.tree_util.Partial(weight_mask),
-    'tree_partial_with_argument': lambda: jax.tree_util.Partial(_at_least, 2),
-    'tree_partial_with_array': lambda: jax.tree_util.Partial(
-        _at_least, jnp.asarray(2)
-    ),
-    'equinox_partial': lambda: eqx.Partial(_at_least, 2),
-    'filter_jit': lambda: eqx.filter_jit(weight_mask),
-    'static_module': lambda: _StaticModule(2),
-    'int_module': lambda: _IntModule(2),
-    'bool_module': lambda: _BoolModule(True),
-    'array_module': lambda: _ArrayModule(jnp.asarray(2)),
-    'returns_jax_bools': lambda: lambda params: jax.tree.map(
-        lambda x: jnp.asarray(x.ndim > 1), params
-    ),
-    'returns_prefix': lambda: lambda params: eqx.tree_at(
-        lambda p: p.norm, weight_mask(params), False
-    ),
-}
-
-
-def _leaves_as(convert):
-  return lambda: jax.tree.map(convert, weight_mask(Net()))
-
-
-def _tree_at_mask():
-  nothing = jax.tree.map(lambda _: False, Net())
-  where = lambda net: [layer.weight for layer in net.layers]
-  return eqx.tree_at(where, nothing, [True, True])
-
-
-# Each chooses the weights of a Net.
-_TREES = {
-    'module': _leaves_as(bool),
-    'made_with_tree_at': _tree_at_mask,
-    'prefix': lambda: eqx.tree_at(lambda n: n.norm, weight_mask(Net()), False),
-    'numpy_bools': _leaves_as(np.bool_),
-    'numpy_0d': _leaves_as(np.asarray),
-    'numpy_1d': _leaves_as(lambda m: np.asarray([m])),
-    'jax_0d': _leaves_as(jnp.asarray),
-    'jax_1d': _leaves_as(lambda m: jnp.asarray([m])),
-    'ints': _leaves_as(int),
-    'numpy_ints': _leaves_as(np.int8),
-}
-
-
-def _named(cases):
-  return parameterized.named_parameters(
-      {'testcase_name': f'_{name}_', 'make': make}
-      for name, make in cases.items()
-  )
+from variants import ALL
+from variants import named
 
 
 class MaskedTest(chex.TestCase):
@@ -152,16 +45,16 @@ class MaskedTest(chex.TestCase):
     chex.assert_trees_all_equal_structs(found, wanted)
     chex.assert_trees_all_equal(found, wanted)
 
-  @chex.variants(**_ALL)
-  @_named(_FUNCTIONS | _TREES)
+  @chex.variants(**ALL)
+  @named(FUNCTIONS | TREES)
   def test_weights_of_a_module(self, make):
     net = Net()
     self._assert_triples(
         optax.masked(optax.scale(3.0), make()), net, weight_mask(net)
     )
 
-  @chex.variants(**_ALL)
-  @_named({k: v for k, v in _FUNCTIONS.items() if k != 'returns_prefix'})
+  @chex.variants(**ALL)
+  @named({k: v for k, v in FUNCTIONS.items() if k != 'returns_prefix'})
   def test_weights_of_a_dict(self, make):
     params = {'w': jnp.ones((2, 3)), 'b': (jnp.ones(3), jnp.ones(()))}
     self._assert_triples(
@@ -170,7 +63,7 @@ class MaskedTest(chex.TestCase):
         {'w': True, 'b': (False, False)},
     )
 
-  @chex.variants(**_ALL)
+  @chex.variants(**ALL)
   @parameterized.named_parameters(
       ('_tuple_', (True, False), (True, False)),
       ('_all_', (True, True), (True, True)),
@@ -181,24 +74,24 @@ class MaskedTest(chex.TestCase):
     params = (jnp.ones((2, 3)), jnp.ones(3))
     self._assert_triples(optax.masked(optax.scale(3.0), mask), params, chosen)
 
-  @chex.variants(**_ALL)
+  @chex.variants(**ALL)
   @parameterized.named_parameters(('_all_', True), ('_none_', False))
   def test_module_with_one_value_everywhere(self, value):
     net = Net()
     mask = jax.tree.map(lambda _: value, net)
     self._assert_triples(optax.masked(optax.scale(3.0), mask), net, mask)
 
-  @chex.variants(**_ALL)
+  @chex.variants(**ALL)
   def test_module_inside_a_dict(self):
     params = {'net': Net(), 'scale': jnp.ones(2)}
     mask = {'net': weight_mask(Net()), 'scale': True}
     self._assert_triples(optax.masked(optax.scale(3.0), mask), params, mask)
 
-  @chex.variants(**_ALL)
-  @_named({k: _TREES[k] for k in ('module', 'numpy_bools')} | _FUNCTIONS)
+  @chex.variants(**ALL)
+  @named({k: TREES[k] for k in ('module', 'numpy_bools')} | FUNCTIONS)
   def test_masked_inside_masked_takes_what_both_choose(self, make):
-    if make is _FUNCTIONS['returns_prefix']:
-      make = _FUNCTIONS['function']  # There the node is a MaskedNode.
+    if make is FUNCTIONS['returns_prefix']:
+      make = FUNCTIONS['function']  # There the node is a MaskedNode.
     net = Net()
     nothing = jax.tree.map(lambda _: False, net)
     chosen = eqx.tree_at(lambda n: n.layers[0].weight, nothing, True)
@@ -210,15 +103,15 @@ class MaskedTest(chex.TestCase):
     )
     self._assert_triples(optax.masked(inner, outer), net, chosen)
 
-  @chex.variants(**_ALL)
+  @chex.variants(**ALL)
   def test_mask_function_that_meets_nothing_but_masked_nodes(self):
     net = Net()
     nothing = jax.tree.map(lambda _: False, net)
     inner = optax.masked(optax.scale(3.0), weight_mask)
     self._assert_triples(optax.masked(inner, nothing), net, nothing)
 
-  @chex.variants(**_ALL)
-  @_named({k: _TREES[k] for k in ('module', 'jax_1d')})
+  @chex.variants(**ALL)
+  @named({k: TREES[k] for k in ('module', 'jax_1d')})
   def test_masked_inside_partition(self, make):
     net = Net()
     labels = lambda params: jax.tree.map(
@@ -236,7 +129,7 @@ class MaskedTest(chex.TestCase):
     self._assert_triples(transform, net, chosen)
 
   @chex.variants(with_jit=True, without_jit=True)
-  @_named(_FUNCTIONS | _TREES)
+  @named(FUNCTIONS | TREES)
   def test_state_map_params_takes_every_mask(self, make):
     net = Net()
     transform = optax.masked(optax.trace(0.9), make())
@@ -253,8 +146,8 @@ class MaskedTest(chex.TestCase):
 class AdamWTest(chex.TestCase):
   """AdamW decays what the mask chooses, by the amount that it should."""
 
-  @chex.variants(**_ALL)
-  @_named(_FUNCTIONS | _TREES)
+  @chex.variants(**ALL)
+  @named(FUNCTIONS | TREES)
   def test_decay_is_subtracted_from_the_weights_alone(self, make):
     net = Net()
     grads = arange_like(net)
@@ -287,11 +180,11 @@ class AdamWTest(chex.TestCase):
 class MaskCallableTest(chex.TestCase):
   """`mask_callable` says how `masked` reads a mask."""
 
-  @_named(_FUNCTIONS)
+  @named(FUNCTIONS)
   def test_functions(self, make):
     self.assertTrue(optax.transforms.mask_callable(make(), Net()))
 
-  @_named(_TREES)
+  @named(TREES)
   def test_trees(self, make):
     self.assertFalse(optax.transforms.mask_callable(make(), Net()))
 
@@ -299,7 +192,7 @@ class MaskCallableTest(chex.TestCase):
       ('_bool_', True, False),
       ('_module_of_bools_', weight_mask(Net()), False),
       ('_function_', weight_mask, True),
-      ('_leafless_module_', _StaticModule(2), False),
+      ('_leafless_module_', StaticModule(2), False),
       ('_module_of_functions_', eqx.Partial(weight_mask), True),
   )
   def test_params_unknown(self, mask, wanted):
@@ -333,7 +226,7 @@ class ErrorsTest(chex.TestCase):
       for word in words:
         self.assertIn(word, str(caught.exception))
 
-  @chex.variants(**_ALL)
+  @chex.variants(**ALL)
   @parameterized.named_parameters(
       ('_string_', 'yes', "'yes'"),
       ('_float_', 0.5, '0.5'),
@@ -349,7 +242,7 @@ class ErrorsTest(chex.TestCase):
     self._assert_error(mask, 'mask.layers[1].bias', shown, 'bool')
     self._assert_error(lambda _: mask, '.layers[1].bias', shown, 'bool')
 
-  @chex.variants(**_ALL)
+  @chex.variants(**ALL)
   def test_structure_that_is_no_prefix_is_named_with_its_path(self):
     params = {'a': {'w': jnp.ones(2)}, 'b': jnp.ones(2)}
     self._assert_error(
@@ -359,11 +252,11 @@ class ErrorsTest(chex.TestCase):
         lambda _: {'a': True}, 'mask(params)', 'prefix', params=params
     )
 
-  @chex.variants(**_ALL)
+  @chex.variants(**ALL)
   def test_function_that_returns_none(self):
     self._assert_error(lambda _: None, 'mask(params)', 'None')
 
-  @chex.variants(**_ALL)
+  @chex.variants(**ALL)
   def test_module_of_another_structure_says_both_readings(self):
     for mask in (_CallableDict(True), weight_mask(Net()).norm):
       self._assert_error(mask, 'neither', 'As a tree', 'As a function')

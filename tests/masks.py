@@ -1,0 +1,119 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Every kind of mask, as a tree and as a function; each chooses the weights."""
+
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from nets import Net
+from nets import weight_mask
+import numpy as np
+
+
+def _at_least(ndim, params):
+  return jax.tree.map(lambda x: x.ndim >= ndim, params)
+
+
+class _Object:
+  """A callable that JAX takes for a leaf."""
+
+  def __call__(self, params):
+    return weight_mask(params)
+
+  def choose(self, params):
+    return weight_mask(params)
+
+
+class StaticModule(eqx.Module):
+  ndim: int = eqx.field(static=True)
+
+  def __call__(self, params):
+    return _at_least(self.ndim, params)
+
+  def choose(self, params):
+    return _at_least(self.ndim, params)
+
+
+class _IntModule(StaticModule):
+  ndim: int
+
+
+class _BoolModule(eqx.Module):
+  keep_weights: bool
+
+  def __call__(self, params):
+    return jax.tree.map(lambda x: (x.ndim > 1) == self.keep_weights, params)
+
+
+class _ArrayModule(eqx.Module):
+  ndim: jax.Array
+
+  def __call__(self, params):
+    return jax.tree.map(lambda x: x.ndim >= self.ndim, params)
+
+
+# Each chooses the weights of any tree.
+FUNCTIONS = {
+    'function': lambda: weight_mask,
+    'lambda': lambda: lambda params: _at_least(2, params),
+    'partial': lambda: functools.partial(_at_least, 2),
+    'object': _Object,
+    'bound_method': lambda: _Object().choose,
+    'bound_method_of_module': lambda: StaticModule(2).choose,
+    'tree_partial': lambda: jax.tree_util.Partial(weight_mask),
+    'tree_partial_with_argument': lambda: jax.tree_util.Partial(_at_least, 2),
+    'tree_partial_with_array': lambda: jax.tree_util.Partial(
+        _at_least, jnp.asarray(2)
+    ),
+    'equinox_partial': lambda: eqx.Partial(_at_least, 2),
+    'filter_jit': lambda: eqx.filter_jit(weight_mask),
+    'static_module': lambda: StaticModule(2),
+    'int_module': lambda: _IntModule(2),
+    'bool_module': lambda: _BoolModule(True),
+    'array_module': lambda: _ArrayModule(jnp.asarray(2)),
+    'returns_jax_bools': lambda: lambda params: jax.tree.map(
+        lambda x: jnp.asarray(x.ndim > 1), params
+    ),
+    'returns_prefix': lambda: lambda params: eqx.tree_at(
+        lambda p: p.norm, weight_mask(params), False
+    ),
+}
+
+
+def _leaves_as(convert):
+  return lambda: jax.tree.map(convert, weight_mask(Net()))
+
+
+def _tree_at_mask():
+  nothing = jax.tree.map(lambda _: False, Net())
+  where = lambda net: [layer.weight for layer in net.layers]
+  return eqx.tree_at(where, nothing, [True, True])
+
+
+# Each chooses the weights of a Net.
+TREES = {
+    'module': _leaves_as(bool),
+    'made_with_tree_at': _tree_at_mask,
+    'prefix': lambda: eqx.tree_at(lambda n: n.norm, weight_mask(Net()), False),
+    'numpy_bools': _leaves_as(np.bool_),
+    'numpy_0d': _leaves_as(np.asarray),
+    'numpy_1d': _leaves_as(lambda m: np.asarray([m])),
+    'jax_0d': _leaves_as(jnp.asarray),
+    'jax_1d': _leaves_as(lambda m: jnp.asarray([m])),
+    'ints': _leaves_as(int),
+    'numpy_ints': _leaves_as(np.int8),
+}

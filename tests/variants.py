@@ -1,0 +1,33 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""The variants of chex that every capability is tested in."""
+
+from absl.testing import parameterized
+
+ALL = dict(
+    with_jit=True,
+    without_jit=True,
+    with_device=True,
+    without_device=True,
+    with_pmap=True,
+)
+
+
+def named(cases):
+  """Returns a decorator that tests each of {name: function to make it}."""
+  return parameterized.named_parameters(
+      {'testcase_name': f'_{name}_', 'make': make}
+      for name, make in cases.items()
+  )
