@@ -101,7 +101,8 @@ class InjectTest(chex.TestCase):
     off = jax.tree.map(jnp.zeros_like, state.hyperparams['weight_decay'])
     changed = state.hyperparams | {'weight_decay': off}
     state = state._replace(hyperparams=changed)
-    plain = optax.adamw(_schedule, weight_decay=0.0)
+    # The fourth step's learning rate is 0.5 / 4.
+    plain = optax.adamw(0.125, weight_decay=0.0, mask=weight_mask)
     inner = state.inner_state
     grads = arange_like(net)
     found, _ = self.variant(transform.update)(grads, state, net)
