@@ -94,6 +94,26 @@ def _parser() -> argparse.ArgumentParser:
       help='try the series with git am -3 on a clone of this Optax checkout',
   )
 
+  sub = command(
+      'demo',
+      _demo,
+      'train on handwritten digits with a mask, fork against pristine Optax',
+      'demo --steps 500 --output curves.png',
+  )
+  sub.add_argument(
+      '--steps',
+      type=int,
+      default=1500,
+      metavar='N',
+      help='batches to train on in each of five runs (default: 1500)',
+  )
+  sub.add_argument(
+      '--output',
+      type=pathlib.Path,
+      default=pathlib.Path('demo.png'),
+      metavar='FILE',
+      help='where the plot goes (default: demo.png)',
+  )
   return parser
 
 
@@ -136,6 +156,13 @@ def _check(args) -> int:
   else:
     print(worktree.check(patches))
   return 0
+
+
+def _demo(args) -> int:
+  # Needs the extra, and seconds to import: no other command should.
+  from optax_fork import demo  # pylint: disable=import-outside-toplevel
+
+  return demo.run(args.steps, args.output)
 
 
 def main() -> int:

@@ -44,7 +44,6 @@ _SDIST_INPUTS = _WHEEL_INPUTS + (
     '.ci',
     'CONTRIBUTING.md',
     'MANIFEST.in',
-    'benchmarks',
     'patches',
     'tests',
     'tox.ini',

@@ -14,8 +14,8 @@
 # ==============================================================================
 """The demo: masked weight decay on handwritten digits, fork and pristine.
 
-Every run has the same model, seed, batches and call of AdamW, so what differs
-comes from Optax alone.
+Every run has the same model, seed, batches and rates, so what differs between
+fork and pristine comes from Optax alone.
 """
 
 import os
@@ -244,8 +244,8 @@ def findings(rows: list[Row]) -> str:
     )
     if same == _SAME:
       lines.append(
-          '  (it calls a mask as a schedule, with the step count: the decay'
-          ' is silently off)'
+          '  (it calls a mask as a schedule, with the step count: no decay,'
+          ' silently)'
       )
   return '\n'.join(lines)
 
@@ -255,25 +255,19 @@ def plot(rows: list[Row], output: pathlib.Path) -> None:
   found = {row[:2]: row for row in rows}
   canvas = figure.Figure(figsize=(8, 5), layout='constrained')
   axes = canvas.add_subplot()
-  # Curves lie upon each other: narrow and dashed ones go on wide ones.
-  for key, label, style in (
-      (('fork', 'module'), 'fork, mask module', dict(c='C0', lw=5, alpha=0.4)),
-      (('fork', 'function'), 'fork, mask function', dict(c='C0', ls='--')),
-      (
-          ('fork', 'no decay'),
-          'fork, no weight decay at all',
-          dict(c='0.6', lw=5, alpha=0.6),
-      ),
-      (
-          ('pristine', 'function'),
-          'pristine, mask function',
-          dict(c='C3', ls='--'),
-      ),
-      (('pristine', 'module'), 'pristine, mask module', dict(c='C1')),
+  wide, dashed = {'lw': 5, 'alpha': 0.5}, {'ls': '--'}
+  # Some curves lie upon each other: dashed ones show on wide ones.
+  for key, label, color, style in (
+      (('fork', 'module'), 'fork, mask module', 'C0', wide),
+      (('fork', 'function'), 'fork, mask function', 'C0', dashed),
+      (('fork', 'no decay'), 'fork, no weight decay at all', '0.6', wide),
+      (('pristine', 'function'), 'pristine, mask function', 'C3', dashed),
+      (('pristine', 'module'), 'pristine, mask module', 'C1', {}),
   ):
     if trained := found[key].trained:
       axes.plot(
           trained.weights,
+          color=color,
           label=f'{label} (test accuracy {trained.accuracy:.1%})',
           **style,
       )
@@ -294,10 +288,10 @@ def plot(rows: list[Row], output: pathlib.Path) -> None:
   axes.legend(loc='lower right')
   try:
     canvas.savefig(output, dpi=150)
-  except (OSError, RuntimeError) as error:  # A full disk; pgf without LaTeX.
+  except (OSError, RuntimeError) as failure:  # A full disk; pgf without LaTeX.
     raise optax_fork.ForkError(
-        f'--output: {output} cannot be written: {error}'
-    ) from error
+        f'--output: {output} cannot be written: {failure}'
+    ) from failure
 
 
 def check_arguments(steps: int, output: pathlib.Path) -> None:

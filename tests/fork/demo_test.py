@@ -1,0 +1,147 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""`demo` shows on real data what the fork does and pristine Optax does not."""
+
+import sys
+import time
+
+from conftest import call
+from matplotlib import image
+from optax_fork import pristine
+import pytest
+
+
+def _demo(directory, *arguments, **environ):
+  return call(
+      sys.executable, '-m', 'optax_fork', 'demo', *arguments,
+      cwd=directory, **environ,
+  )  # fmt: skip
+
+
+def _rows(output):
+  """Returns {(optax, mask): what the table says after them}."""
+  rows = {}
+  for line in output.splitlines():
+    names = line[:10].strip(), line[10:19].strip()
+    if names[0] in ('fork', 'pristine') and not line.startswith(names[0] + ':'):
+      rows.setdefault(names, line[19:].split())
+  return rows
+
+
+@pytest.fixture(scope='module', name='shown')
+def _shown(tmp_path_factory):
+  """The directory, the output and the seconds of the demo as it is."""
+  directory = tmp_path_factory.mktemp('demo')
+  start = time.monotonic()
+  result = _demo(directory)
+  assert result.code == 0, result.output
+  return directory, result.output, time.monotonic() - start
+
+
+def test_digits_are_learned_in_time(shown):
+  _, output, seconds = shown
+  assert float(_rows(output)['fork', 'module'][0]) >= 0.95
+  assert seconds < 120
+
+
+def test_module_and_function_are_the_same_mask_for_the_fork(shown):
+  rows = _rows(shown[1])
+  assert rows['fork', 'module'] == rows['fork', 'function']
+  same = 'fork: bit-identical values with the mask module and the mask function'
+  assert same in shown[1]
+
+
+def test_fork_decays_weights_and_pristine_silently_does_not(shown):
+  rows = _rows(shown[1])
+  assert rows['pristine', 'function'] == rows['fork', 'no decay']
+  assert (
+      'pristine: bit-identical values with the mask function and with no decay'
+      in shown[1]
+  )
+  # Accuracy, then weights and biases, each at the start, half-way and the end.
+  decayed, free = (
+      [float(cell) for cell in rows['fork', mask]]
+      for mask in ('module', 'no decay')
+  )
+  assert len(decayed) == 7
+  assert decayed[1] == free[1]
+  assert decayed[3] < 0.7 * free[3]
+
+
+def test_pristine_fails_with_a_module_as_mask(shown):
+  assert _rows(shown[1])['pristine', 'module'][0] == 'ValueError:'
+
+
+def test_bar_moves(shown):
+  assert 'pristine, function: 100%' in shown[1]
+
+
+def test_plot_is_a_picture_with_curves(shown):
+  pixels = image.imread(shown[0] / 'demo.png')
+  assert pixels.shape[:2] == (750, 1200)
+  # More colors than text on a blank page has.
+  assert pixels[..., :3].std(axis=-1).max() > 0.1
+
+
+def test_without_network_the_fork_is_shown_all_the_same(tmp_path):
+  result = _demo(
+      tmp_path, '--steps', '3', '--output', 'curves.svg',
+      XDG_CACHE_HOME=str(tmp_path), PIP_NO_INDEX='1', PIP_FIND_LINKS='',
+  )  # fmt: skip
+  assert result.code == 0, result.output
+  rows = _rows(result.output)
+  for mask in ('module', 'function'):
+    assert rows['pristine', mask][:2] == ['not', 'run:']
+    assert float(rows['fork', mask][-1]) > 0
+  assert 'No matching distribution' in ' '.join(result.output.split())
+  assert '</svg>' in (tmp_path / 'curves.svg').read_text()
+
+
+@pytest.mark.parametrize(
+    'arguments, said',
+    [
+        (['--steps', '0'], '--steps takes a positive integer, found 0'),
+        (['--steps', '-3'], '--steps takes a positive integer, found -3'),
+        (['--steps', 'many'], "--steps: invalid int value: 'many'"),
+        (['--output', 'demo'], 'ends in one of .'),
+        (['--output', 'demo.txt'], 'found demo.txt'),
+        (['--output', 'none/demo.png'], 'none is no directory; make it first'),
+        (['--output', 'taken.png'], 'taken.png is a directory'),
+    ],
+)
+def test_wrong_values_are_refused_before_training(tmp_path, arguments, said):
+  (tmp_path / 'taken.png').mkdir()
+  result = _demo(tmp_path, *arguments)
+  assert result.code in (1, 2)
+  assert said in result.output
+  assert 'Traceback' not in result.output
+  assert '%|' not in result.output
+  assert [path.name for path in tmp_path.iterdir()] == ['taken.png']
+
+
+def test_upstream_is_refused(tmp_path):
+  result = _demo(tmp_path, PYTHONPATH=str(pristine.directory()))
+  assert result.code == 1
+  assert 'error: The demo needs the fork' in result.output
+  assert 'this is upstream Optax' in result.output
+
+
+def test_missing_extra_is_named(tmp_path):
+  (tmp_path / 'tqdm.py').write_text('raise ImportError("no tqdm here")')
+  result = _demo(tmp_path)
+  assert result.code == 1
+  assert 'error: The demo cannot import' in result.output
+  assert 'no tqdm here' in result.output
+  assert 'pip install ".[demo]"' in result.output
