@@ -399,9 +399,7 @@ def check_onto(patches: pathlib.Path, target: pathlib.Path) -> list[str]:
         git.run(clone, *_AM, '-3', data=path.read_bytes())
       except optax_fork.ForkError as error:
         conflicts = git.text(clone, 'diff', '--name-only', '--diff-filter=U')
-        raise optax_fork.ForkError(
-            '\n'.join(told)
-            + f'\n{path.name} stops; in conflict: {conflicts or "none"}\n{error}'
-        ) from error
+        told.append(f'{path.name} stops; in conflict: {conflicts or "none"}')
+        raise optax_fork.ForkError('\n'.join([*told, str(error)])) from error
       told.append(f'{path.name} applies')
   return told

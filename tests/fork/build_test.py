@@ -20,11 +20,11 @@ import shutil
 import sys
 import zipfile
 
-from conftest import call
-from conftest import interpreters
-from conftest import make_environment
-from conftest import must
-from conftest import REPOSITORY
+from environments import call
+from environments import interpreters
+from environments import make_environment
+from environments import must
+from environments import REPOSITORY
 from optax_fork import pin
 from optax_fork import pristine
 from optax_fork import series

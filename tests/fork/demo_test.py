@@ -17,7 +17,7 @@
 import sys
 import time
 
-from conftest import call
+from environments import call
 from matplotlib import image
 from optax_fork import pristine
 import pytest

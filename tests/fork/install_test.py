@@ -20,11 +20,11 @@ import pathlib
 import sys
 import zipfile
 
-from conftest import Environment
-from conftest import interpreters
-from conftest import make_environment
-from conftest import must
-from conftest import REPOSITORY
+from environments import Environment
+from environments import interpreters
+from environments import make_environment
+from environments import must
+from environments import REPOSITORY
 import pytest
 
 _VERSION = '0.2.8+masks.1'

@@ -16,9 +16,9 @@
 
 import json
 
-from conftest import make_environment
-from conftest import must
-from conftest import REPOSITORY
+from environments import make_environment
+from environments import must
+from environments import REPOSITORY
 from optax_fork import pristine
 from optax_fork import series
 import pytest

@@ -19,10 +19,10 @@ import re
 import shutil
 import sys
 
-from conftest import call
-from conftest import make_environment
-from conftest import must
-from conftest import REPOSITORY
+from environments import call
+from environments import make_environment
+from environments import must
+from environments import REPOSITORY
 from optax_fork import git
 from optax_fork import series
 import pytest

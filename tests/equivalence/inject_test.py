@@ -1,0 +1,72 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Injection without `static_args` is pristine's with the right ones."""
+
+import functools
+import warnings
+
+from absl.testing import parameterized
+import jax
+import numpy as np
+import optax
+from optax_fork import pristine
+import settings
+
+_RTOL = 1e-4
+# In bfloat16, a rate that is traced is rounded where a constant is not.
+_LOW_PRECISION = 'bfloat16'
+
+
+@functools.cache
+def _pristine():
+  """Returns pristine Optax and its settings by label."""
+  upstream = pristine.load()
+  return upstream, {s.label: s for s in settings.settings(upstream)}
+
+
+class InjectTest(parameterized.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    warnings.simplefilter('ignore')  # Of deprecated factories.
+    self.addCleanup(jax.clear_caches)
+
+  @parameterized.named_parameters(
+      (setting.label, setting) for setting in settings.settings(optax)
+  )
+  def test_setting(self, setting):
+    found = settings.run(optax, setting, 'bare')
+    with self.subTest('bit-identical to pristine with the right static_args'):
+      upstream, known = _pristine()
+      wanted = settings.run(upstream, known[setting.label], 'static_args')
+      self.assertEqual(list(found), list(wanted))
+      for path, array in wanted.items():
+        self.assertEqual(found[path].dtype, array.dtype, path)
+        self.assertEqual(found[path].tobytes(), array.tobytes(), path)
+    if _LOW_PRECISION not in setting.label:
+      with self.subTest('close to the plain optimizer'):
+        plain = settings.run(optax, setting, 'plain')
+        for path, array in plain.items():
+          if path.startswith("['u']"):
+            np.testing.assert_allclose(
+                found[path], array, rtol=_RTOL, err_msg=path,
+                atol=_RTOL * np.max(np.abs(array), initial=0),
+            )  # fmt: skip
+
+  def test_walk_finds_the_factories_that_there_are(self):
+    labels = [setting.label for setting in settings.settings(optax)]
+    found = {label.partition('(')[0] for label in labels}
+    self.assertEqual(found, set(settings.factories(optax)))
+    self.assertGreater(len(found), 110)

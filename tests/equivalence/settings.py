@@ -1,0 +1,327 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Every setting of every public factory, to be run with two copies of Optax.
+
+A setting is a factory of `optax` or `optax.contrib` with its default arguments,
+or with one argument that has another value. Factories are found by signature,
+so that a new one cannot be forgotten.
+"""
+
+from collections.abc import Callable, Iterator
+import dataclasses
+import inspect
+import typing
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+STEPS = 3
+
+# Numbers that only Python control flow reads: what users of pristine Optax
+# have to name in `static_args`, found by jitting each number alone.
+PYTHON_NUMBERS = {
+    'adafactor': {'min_dim_size_to_factor'},
+    'adaptive_grad_clip': {'axis'},
+    'galore': {'rank'},
+    'lbfgs': {'memory_size'},
+    'lookahead': {'sync_period'},
+    'mechanize': {'num_betas'},
+    'reduce_on_plateau': {'factor', 'rtol', 'atol'},
+    'sam': {'sync_period'},
+    'scale_by_factored_rms': {'min_dim_size_to_factor'},
+    'scale_by_galore': {'rank'},
+    'scale_by_lbfgs': {'memory_size'},
+    'scale_by_sm3': {'b2'},
+    'schedule_free_adamw': {'warmup_steps'},
+    'schedule_free_sgd': {'warmup_steps'},
+}
+
+# Public functions without annotations that return no transformation.
+NO_FACTORIES = {
+    'matrix_inverse_pth_root',
+    'schedule_free_eval_params',
+    'sigmoid_binary_cross_entropy',
+    'update_infinity_moment',
+    'update_moment',
+    'update_moment_per_elem_norm',
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+  label: str
+  factory: Callable[..., Any]
+  args: tuple[Any, ...]
+  kwargs: dict[str, Any]
+  static_args: frozenset[str]  # The right ones, for pristine Optax.
+
+
+def factories(optax) -> dict[str, Callable[..., Any]]:
+  """Returns the public factories of transformations by name."""
+  results = (
+      inspect.Signature.empty,
+      optax.GradientTransformation,
+      optax.GradientTransformationExtraArgs,
+  )
+  return {
+      f'{module.__name__}.{name}': factory
+      for module in (optax, optax.contrib)
+      for name, factory in sorted(vars(module).items())
+      if inspect.isfunction(factory)
+      and not name.startswith('_')
+      and name not in NO_FACTORIES
+      and inspect.signature(factory).return_annotation in results
+  }
+
+
+def _matrices(params):
+  return jax.tree.map(lambda p: p.ndim > 1, params)
+
+
+def _decayed(count):
+  return 0.5 * 0.9**count
+
+
+def _norm(params):
+  return sum(jnp.sum(p**2) for p in jax.tree.leaves(params))
+
+
+def _required(optax) -> dict[str, Any]:
+  """Values for arguments without a default."""
+  sgd = optax.sgd(0.1)
+  return {
+      'adv_optimizer': sgd,
+      'base_optimizer': sgd,
+      'clipping': 0.1,
+      'f': lambda updates, params: jax.tree.map(lambda u: 2 * u, updates),
+      'fast_optimizer': sgd,
+      'freeze_mask': {'w': True, 'v': False, 'b': True},
+      'inner': sgd,
+      'mask': {'w': True, 'v': False, 'b': True},
+      'max_consecutive_errors': 3,
+      'measure': lambda updates: jax.tree.map(jnp.abs, updates),
+      'measure_name': 'measure',
+      'measures': {'norm': optax.tree.norm},
+      'optimizer': sgd,
+      'param_labels': {'w': 'x', 'v': 'y', 'b': 'x'},
+      'seed': 0,
+      'should_transform_fn': lambda step, **extra_args: step > 1,
+      'step_size_fn': _decayed,
+      'sync_period': 2,
+      'transforms': {'x': sgd, 'y': optax.adam(0.1)},
+      'tx': sgd,
+  }
+
+
+# Other values for arguments that are None by default, or whose number is no
+# number that may be scaled.
+OTHER = {
+    'axis': [0, 1],
+    'beta3': [0.9],
+    'consistent_rms': [0.2],
+    'key': [1],
+    'initial_guess_strategy': ['one'],
+    'max_learning_rate': [0.5],
+    'max_linesearch_steps': [5],
+    'memory_size': [1, 3],
+    'min_dim_size_to_factor': [2],
+    'num_betas': [3],
+    'ns_coeffs': [(3.0, -4.0, 2.0)],
+    'ns_steps': [3],
+    'rank': [2],
+    'sync_period': [3],
+    'update_proj_gap': [2],
+    'variant': ['sps+'],
+    'warmup_steps': [2],
+    'accumulation_size': [2],
+}
+
+# Arguments without another value: they need a mesh axis, a gradient function of
+# their own or a key of another type, or they print.
+FIXED = {
+    'base_optimizer',
+    'batch_axis_name',
+    'hessian_diagonal_fn',
+    'linesearch',
+    'opaque_mode',
+    'random_seed',
+    'seed',
+    'verbose',
+    'print_win_rate_every_n_steps',
+}
+
+
+def _other_values(optax, name, parameter, given) -> Iterator[tuple[str, Any]]:
+  """Yields kind and value for each other value of an argument."""
+  alternatives = typing.get_args(parameter.annotation) or (
+      parameter.annotation,
+  )
+  if name in FIXED:
+    return
+  if name.endswith('mask'):
+    yield 'function', _matrices
+    yield 'tree', {'w': True, 'v': False, 'b': True}
+    yield 'prefix', True
+  elif name == 'param_labels':
+    yield 'function', lambda p: {'w': 'x', 'v': 'y', 'b': 'y'}
+  elif name.endswith('dimension_numbers'):
+    numbers = {
+        'muon': optax.contrib.MuonDimensionNumbers(),
+        'galore': optax.contrib.GaLoreDimensionNumbers(),
+    }['muon' if 'Muon' in str(parameter.annotation) else 'galore']
+    # Galore and Muon ask for matrices: `b` takes the other way.
+    yield 'function', lambda p: jax.tree.map(
+        lambda x: numbers if x.ndim > 1 else None, p
+    )
+  elif 'dtype' in name:
+    yield 'bfloat16', jnp.bfloat16
+    yield 'float32', jnp.float32
+    yield 'numpy', np.dtype('float32')
+  elif isinstance(given, bool):
+    yield 'flipped', not given
+  elif name in OTHER:
+    yield from ((str(value), value) for value in OTHER[name])
+  elif typing.get_origin(parameter.annotation) is typing.Literal:
+    yield from ((v, v) for v in alternatives if v != given)
+  elif name == 'clip_value_fn':
+    yield 'function', lambda x: x**0.5
+  elif name == 'decay_rate_fn':
+    yield 'function', lambda step, rate: 1 - (step + 1.0) ** -rate
+  elif isinstance(given, (int, float)):
+    yield 'number', given // 2 if isinstance(given, int) else given * 0.5
+  elif given is None:
+    yield 'number', 0.5
+  if optax.Schedule in alternatives:
+    yield 'schedule', _decayed
+
+
+def settings(optax) -> Iterator[Setting]:
+  """Yields all settings."""
+  required = _required(optax)
+  for label, factory in factories(optax).items():
+    name = factory.__name__
+    parameters = inspect.signature(factory).parameters
+    sgds = (optax.sgd(0.1), optax.sgd(0.2))
+    if name in ('chain', 'named_chain'):
+      args = sgds if name == 'chain' else tuple(zip('xy', sgds))
+      yield Setting(f'{label}()', factory, args, {}, frozenset())
+      continue
+    defaults = {}
+    for key, parameter in parameters.items():
+      if parameter.default is inspect.Parameter.empty:
+        defaults[key] = required.get(key, 0.1)
+      else:
+        defaults[key] = parameter.default
+    if 'key' in defaults:
+      defaults['key'] = 0
+    if name == 'scale_by_muon':
+      defaults['weight_dimension_numbers'] = lambda p: jax.tree.map(
+          lambda _: optax.contrib.MuonDimensionNumbers(), p
+      )
+    kinds = [('', {})]
+    for key, parameter in parameters.items():
+      for kind, value in _other_values(
+          optax, key, parameter, defaults[key]
+      ):
+        kinds.append((f'{key}={kind}', {key: value}))
+    for kind, changed in kinds:
+      kwargs = defaults | changed
+      static_args = {
+          key
+          for key, value in kwargs.items()
+          if not isinstance(value, (int, float)) and value is not _decayed
+      }
+      if name == 'scale_by_schedule':
+        static_args.add('step_size_fn')
+      static_args |= PYTHON_NUMBERS.get(name, set())
+      # A mask may be a bool and as such static; a seed is a number.
+      yield Setting(
+          f'{label}({kind})', factory, (), kwargs, frozenset(static_args)
+      )
+
+
+def _data(optax, name: str):
+  """Returns params and the gradients of each step, all of full rank."""
+  random = np.random.RandomState(0)
+  shapes = {'w': (4, 6), 'v': (6, 6), 'b': (6,)}
+  if name == 'scale_by_muon':
+    del shapes['b']
+  draw = lambda: {
+      k: jnp.asarray(random.randn(*s), jnp.float32) for k, s in shapes.items()
+  }
+  params = draw()
+  grads = [draw() for _ in range(STEPS)]
+  if name == 'lookahead':
+    params = optax.LookaheadParams.init_synced(params)
+  if name in ('differentially_private_aggregate', 'dpsgd'):
+    grads = [jax.tree.map(lambda g: jnp.stack([g, -2 * g]), g) for g in grads]
+  return params, grads
+
+
+def _extra_args(name: str, params, grads) -> dict[str, Any]:
+  if name in ('sophia', 'hutchinson_estimator_diag_hessian'):
+    return {'obj_fn': _norm}
+  if name == 'lbfgs' or name.endswith('linesearch'):
+    grads = jax.grad(_norm)(params)
+    return {'value': _norm(params), 'grad': grads, 'value_fn': _norm}
+  if 'momo' in name or 'polyak' in name or name == 'reduce_on_plateau':
+    return {'value': _norm(params)}
+  return {}
+
+
+def run(optax, setting: Setting, mode: str) -> dict[str, np.ndarray]:
+  """Returns the leaves of updates and final state by path, after jitted steps.
+
+  Args:
+    optax: the module, pristine or patched.
+    setting: one of its settings.
+    mode: 'plain' for the optimizer itself, 'bare' for `inject_hyperparams`,
+      'static_args' for `inject_hyperparams` with the right ones.
+  """
+  name = setting.factory.__name__
+  factory = setting.factory
+  if mode != 'plain':
+    static_args = setting.static_args if mode == 'static_args' else ()
+    factory = optax.inject_hyperparams(factory, static_args)
+  optimizer = optax.with_extra_args_support(
+      factory(*setting.args, **setting.kwargs)
+  )
+  params, all_grads = _data(optax, name)
+  state = jax.jit(optimizer.init)(params)
+
+  @jax.jit
+  def step(params, state, grads):
+    extra_args = _extra_args(name, params, grads)
+    updates, state = optimizer.update(grads, state, params, **extra_args)
+    return updates, state, optax.apply_updates(
+        params, jax.tree.map(lambda u: 0.1 * u, updates)
+    )
+
+  updates = []
+  for grads in all_grads:
+    update, state, params = step(params, state, grads)
+    updates.append(update)
+  leaves = jax.tree_util.tree_leaves_with_path({'u': updates, 's': state})
+  as_array = lambda leaf: (
+      jax.random.key_data(leaf)
+      if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+      else leaf
+  )
+  return {
+      jax.tree_util.keystr(path): np.asarray(as_array(leaf))
+      for path, leaf in leaves
+  }
