@@ -1,0 +1,157 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Where the fork differs from pristine Optax on purpose; that it still does.
+
+Each test is a row of the table in patches/README.md.
+"""
+
+import pathlib
+import re
+
+from absl.testing import parameterized
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from optax_fork import pristine
+
+_TABLE = pathlib.Path(__file__).resolve().parents[2] / 'patches/README.md'
+_PARAMS = {'w': jnp.ones((2, 2)), 'b': jnp.ones(2)}
+
+
+def _matrices(params):
+  return jax.tree.map(lambda p: p.ndim > 1, params)
+
+
+def _raise(params):
+  raise KeyError('mine')
+
+
+def _tripled(library, mask):
+  """Returns the updates of ones, three times as large where the mask is."""
+  transform = library.masked(library.scale(3.0), mask)
+  return transform.update(_PARAMS, transform.init(_PARAMS))[0]
+
+
+class MaskingTest(parameterized.TestCase):
+
+  @parameterized.named_parameters(
+      ('string', 'False'), ('float', 0.5), ('two', 2)
+  )
+  def test_mask_leaf_that_is_no_bool(self, leaf):
+    mask = {'w': leaf, 'b': False}
+    np.testing.assert_array_equal(_tripled(pristine.load(), mask)['w'], 3.0)
+    with self.assertRaisesRegex(ValueError, r"mask\['w'\]"):
+      _tripled(optax, mask)
+
+  def test_traced_mask(self):
+    run = lambda library: jax.jit(
+        lambda flag: _tripled(library, {'w': flag, 'b': False})
+    )(True)
+    with self.assertRaises(jax.errors.TracerBoolConversionError):
+      run(pristine.load())
+    with self.assertRaisesRegex(ValueError, 'static'):
+      run(optax)
+
+  def test_error_in_a_mask_function_that_is_a_pytree(self):
+    mask = eqx.Partial(_raise)
+    with self.assertRaises(KeyError):
+      _tripled(pristine.load(), mask)
+    with self.assertRaises(ValueError) as caught:
+      _tripled(optax, mask)
+    self.assertIsInstance(caught.exception.__cause__, KeyError)
+
+  def test_mask_that_is_a_tree_of_functions(self):
+    mask = {'w': _matrices, 'b': _matrices}
+    with self.assertRaisesRegex(TypeError, 'not callable'):
+      _tripled(pristine.load(), mask)
+    with self.assertRaisesRegex(ValueError, 'mask'):
+      _tripled(optax, mask)
+
+  def test_constants_of_a_mask_function(self):
+    flat = lambda p: bool(jnp.ones(()) > p.ndim)
+    mask = lambda params: jax.tree.map(flat, params)
+    with self.assertRaises(jax.errors.TracerBoolConversionError):
+      jax.jit(lambda: _tripled(pristine.load(), mask))()
+    jax.jit(lambda: _tripled(optax, mask))()
+
+
+class InjectTest(parameterized.TestCase):
+
+  def test_dtypes_and_numbers_that_python_reads(self):
+    keys = [
+        set(library.inject_hyperparams(library.adafactor)(0.1)
+            .init({'b': jnp.ones(2)}).hyperparams)
+        for library in (pristine.load(), optax)
+    ]  # fmt: skip
+    dropped = {'dtype_momentum', 'min_dim_size_to_factor'}
+    self.assertEqual(keys[0] - keys[1], dropped)
+    self.assertEqual(keys[1] - keys[0], set())
+
+  def test_number_as_the_mask_of_an_optimizer(self):
+    states = [
+        library.inject_hyperparams(library.adamw)(0.1, mask=1).init(_PARAMS)
+        for library in (pristine.load(), optax)
+    ]
+    self.assertIn('mask', states[0].hyperparams)
+    self.assertNotIn('mask', states[1].hyperparams)
+
+  def test_function_in_a_mask_argument(self):
+    grads = jax.tree.map(jnp.zeros_like, _PARAMS)
+    updates = []
+    for library in (pristine.load(), optax):
+      transform = library.inject_hyperparams(library.adamw)(
+          1.0, weight_decay=0.1, mask=_matrices
+      )
+      state = transform.init(_PARAMS)
+      updates.append(transform.update(grads, state, _PARAMS)[0]['w'])
+    np.testing.assert_array_equal(updates[0], 0.0)
+    np.testing.assert_allclose(updates[1], -0.1, rtol=1e-6)
+
+  def test_schedule_that_returns_a_bool(self):
+    def factory(library):
+      def make(decay):
+        scale = lambda updates: jax.tree.map(
+            lambda u: jnp.where(decay, u, 0.0), updates
+        )
+        return library.stateless(lambda updates, _: scale(updates))
+
+      return make
+
+    upstream = pristine.load()
+    upstream.inject_hyperparams(factory(upstream))(
+        decay=lambda count: count > 1
+    ).init(_PARAMS)
+    with self.assertRaisesRegex(TypeError, "static_args='decay'"):
+      optax.inject_hyperparams(factory(optax))(
+          decay=lambda count: count > 1
+      ).init(_PARAMS)
+
+
+class TableTest(parameterized.TestCase):
+
+  def test_every_row_names_a_test_of_this_file_and_every_test_has_a_row(self):
+    named = set(re.findall(r'`(test_\w+)`', _TABLE.read_text('utf-8')))
+    tests = {
+        name
+        for case in (MaskingTest, InjectTest)
+        for name in vars(case)
+        if re.match(r'test_(?!params_reprs)', name)
+    }
+    # parameterized adds a name to each of its cases.
+    self.assertEqual(
+        named, {re.sub(r'_(string|float|two)$', '', name) for name in tests}
+    )
