@@ -18,7 +18,6 @@ pip downloads the release and checks its hash; what is kept in the cache is
 compared with the pin, file by file, before it is used again.
 """
 
-import contextlib
 import importlib
 import os
 import pathlib
@@ -71,7 +70,6 @@ def archive(kind: str) -> pathlib.Path:
           f' {pin.REQUIREMENTS} pins:\n{result.stderr.strip()}'
       )
     (downloaded,) = pathlib.Path(scratch).glob('optax-*')
-    shutil.rmtree(kept, ignore_errors=True)
     kept.mkdir(exist_ok=True)
     return downloaded.replace(kept / downloaded.name)
 
@@ -109,16 +107,16 @@ def unpack(target: pathlib.Path, kind: str) -> None:
 def directory() -> pathlib.Path:
   """Returns a directory to import pristine Optax from, kept in the cache."""
   kept = cache() / f'optax-{pin.version()}-{pin.hashes()[0][:16]}'
-  if kept.is_dir() and not pin.compare(kept, pin.digests()):
-    return kept
-  cache().mkdir(parents=True, exist_ok=True)
-  with tempfile.TemporaryDirectory(dir=cache()) as scratch:
-    fresh = pathlib.Path(scratch) / 'fresh'
-    unpack(fresh, 'wheel')
-    # Another process may put its own there meanwhile: both are the same.
-    shutil.rmtree(kept, ignore_errors=True)
-    with contextlib.suppress(OSError):
-      os.replace(fresh, kept)
+  whole = lambda: kept.is_dir() and not pin.compare(kept, pin.digests())
+  if not whole():
+    cache().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache()) as scratch:
+      fresh = pathlib.Path(scratch) / 'fresh'
+      unpack(fresh, 'wheel')
+      # Another process may have put its own there meanwhile.
+      if not whole():
+        shutil.rmtree(kept, ignore_errors=True)
+        os.replace(fresh, kept)
   return kept
 
 

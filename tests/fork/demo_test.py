@@ -15,7 +15,6 @@
 """`demo` shows on real data what the fork does and pristine Optax does not."""
 
 import sys
-import time
 
 from environments import call
 from matplotlib import image
@@ -42,18 +41,15 @@ def _rows(output):
 
 @pytest.fixture(scope='module', name='shown')
 def _shown(tmp_path_factory):
-  """The directory, the output and the seconds of the demo as it is."""
+  """The directory and the output of the demo as it is."""
   directory = tmp_path_factory.mktemp('demo')
-  start = time.monotonic()
   result = _demo(directory)
   assert result.code == 0, result.output
-  return directory, result.output, time.monotonic() - start
+  return directory, result.output
 
 
-def test_digits_are_learned_in_time(shown):
-  _, output, seconds = shown
-  assert float(_rows(output)['fork', 'module'][0]) >= 0.95
-  assert seconds < 120
+def test_digits_are_learned(shown):
+  assert float(_rows(shown[1])['fork', 'module'][0]) >= 0.95
 
 
 def test_module_and_function_are_the_same_mask_for_the_fork(shown):
