@@ -201,8 +201,6 @@ def _other_values(optax, name, parameter, given) -> Iterator[tuple[str, Any]]:
     yield 'function', lambda x: x**0.5
   elif name == 'decay_rate_fn':
     yield 'function', lambda step, rate: 1 - (step + 1.0) ** -rate
-  elif isinstance(given, (int, float)):
-    yield 'number', given // 2 if isinstance(given, int) else given * 0.5
   elif given is None:
     yield 'number', 0.5
   if optax.Schedule in alternatives:
