@@ -1,0 +1,100 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Muon's and GaLore's dimension numbers as a module, and as functions."""
+
+import functools
+
+from absl.testing import parameterized
+import chex
+import equinox as eqx
+import jax
+from nets import arange_like
+from nets import Net
+from optax import contrib
+from variants import ALL
+
+
+def _of(numbers, params):
+  return jax.tree.map(lambda x: numbers if x.ndim == 2 else None, params)
+
+
+class _Module(eqx.Module):
+  numbers: tuple
+
+  def __call__(self, params):
+    return _of(self.numbers, params)
+
+
+_KINDS = {
+    'module': lambda numbers: _of(numbers, Net()),
+    'function': lambda numbers: functools.partial(_of, numbers),
+    'tree_partial': lambda numbers: jax.tree_util.Partial(_of, numbers),
+    'equinox_partial': lambda numbers: eqx.Partial(_of, numbers),
+    'module_that_is_a_function': _Module,
+}
+
+_MUON = contrib.MuonDimensionNumbers()
+_GALORE = contrib.GaLoreDimensionNumbers()
+
+
+class DimensionNumbersTest(chex.TestCase):
+
+  def _updates(self, transform, params):
+    state = self.variant(transform.init)(params)
+    grads = arange_like(params)
+    for _ in range(2):
+      updates, state = self.variant(transform.update)(grads, state, params)
+    return updates
+
+  @chex.variants(**ALL)
+  @parameterized.named_parameters((f'_{k}_', v) for k, v in _KINDS.items())
+  def test_muon(self, make):
+    found = self._updates(
+        contrib.muon(0.1, muon_weight_dimension_numbers=make(_MUON)), Net()
+    )
+    wanted = self._updates(contrib.muon(0.1), Net())
+    chex.assert_trees_all_equal(found, wanted)
+
+  @chex.variants(**ALL)
+  @parameterized.named_parameters((f'_{k}_', v) for k, v in _KINDS.items())
+  def test_galore(self, make):
+    galore = functools.partial(contrib.galore, 0.1, rank=1)
+    found = self._updates(galore(weight_dimension_numbers=make(_GALORE)), Net())
+    wanted = self._updates(galore(), Net())
+    chex.assert_trees_all_equal(found, wanted)
+
+  @chex.variants(**ALL)
+  def test_galore_on_a_filtered_model(self):
+    model = eqx.nn.MLP(3, 2, 4, 1, key=jax.random.key(0))
+    params = eqx.filter(model, eqx.is_inexact_array)
+    found = self._updates(contrib.galore(0.1, rank=1), params)
+    leaves = jax.tree.leaves(params)
+    wanted = self._updates(contrib.galore(0.1, rank=1), leaves)
+    chex.assert_trees_all_equal(jax.tree.leaves(found), wanted)
+
+  @chex.variants(with_jit=True, without_jit=True)
+  def test_leaf_that_is_no_dimension_numbers_is_named_with_its_path(self):
+    numbers = eqx.tree_at(
+        lambda n: n.layers[1].weight, _of(_MUON, Net()), 'rows',
+        is_leaf=lambda x: x is None or isinstance(x, type(_MUON)),
+    )  # fmt: skip
+    for transform in (
+        contrib.muon(0.1, muon_weight_dimension_numbers=numbers),
+        contrib.galore(0.1, rank=1, weight_dimension_numbers=numbers),
+    ):
+      with self.assertRaises(ValueError) as caught:
+        self.variant(transform.init)(Net())
+      for word in ('weight_dimension_numbers.layers[1].weight', "'rows'"):
+        self.assertIn(word, str(caught.exception))

@@ -1,0 +1,107 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Labels that are trees and labels that are functions, told apart as meant."""
+
+import functools
+
+import chex
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from nets import arange_like
+from nets import Net
+from nets import weight_mask
+import optax
+from variants import ALL
+from variants import named
+
+
+def _labels(params, fit='fit'):
+  return jax.tree.map(lambda m: fit if m else 'fix', weight_mask(params))
+
+
+class _Module(eqx.Module):
+  fit: str
+
+  def __call__(self, params):
+    return _labels(params, self.fit)
+
+
+_CASES = {
+    'module': lambda: _labels(Net()),
+    'prefix': lambda: eqx.tree_at(lambda n: n.norm, _labels(Net()), 'fix'),
+    'function': lambda: _labels,
+    'partial': lambda: functools.partial(_labels, fit='fit'),
+    'tree_partial': lambda: jax.tree_util.Partial(_labels),
+    'equinox_partial': lambda: eqx.Partial(_labels, fit='fit'),
+    'filter_jit': lambda: eqx.filter_jit(_labels),
+    'module_that_is_a_function': lambda: _Module('fit'),
+    'bound_method_of_module': lambda: _Module('fit').__call__,
+}
+
+
+class PartitionTest(chex.TestCase):
+
+  @chex.variants(**ALL)
+  @named(_CASES)
+  def test_each_leaf_goes_to_the_transform_of_its_label(self, make):
+    net = Net()
+    updates = arange_like(net)
+    transform = optax.partition(
+        {'fit': optax.scale(3.0), 'fix': optax.set_to_zero()}, make()
+    )
+    state = self.variant(transform.init)(net)
+    found, _ = self.variant(transform.update)(updates, state, net)
+    wanted = jax.tree.map(
+        lambda m, u: 3 * u if m else 0 * u, weight_mask(net), updates
+    )
+    chex.assert_trees_all_equal(found, wanted)
+
+  @chex.variants(**ALL)
+  def test_partition_inside_partition(self):
+    net = Net()
+    inner = optax.partition(
+        {'fit': optax.scale(3.0), 'fix': optax.set_to_zero()}, _labels
+    )
+    outer = jax.tree.map(lambda x: 'in' if x.size > 2 else 'out', net)
+    transform = optax.partition({'in': inner, 'out': optax.scale(5.0)}, outer)
+    updates = arange_like(net)
+    state = self.variant(transform.init)(net)
+    found, _ = self.variant(transform.update)(updates, state, net)
+    factor = lambda x: 5 if x.size <= 2 else 3 if x.ndim > 1 else 0
+    wanted = jax.tree.map(lambda x, u: factor(x) * u, net, updates)
+    chex.assert_trees_all_equal(found, wanted)
+
+  @chex.variants(**ALL)
+  def test_unknown_label_is_named_with_its_path_and_those_there_are(self):
+    labels = eqx.tree_at(lambda n: n.layers[1].bias, _labels(Net()), 'fit ')
+    transform = optax.partition(
+        {'fit': optax.identity(), 7: optax.set_to_zero(), 'fix': optax.sgd(1.)},
+        labels,
+    )
+    with self.assertRaises(ValueError) as caught:
+      self.variant(transform.init)(Net())
+    for word in ("'fit '", '.layers[1].bias', "'fit'", '7', "'fix'"):
+      self.assertIn(word, str(caught.exception))
+
+  def test_map_params_reaches_every_part_of_the_state(self):
+    transform = optax.partition(
+        {'fit': optax.trace(0.9), 'fix': optax.set_to_zero()}, _labels(Net())
+    )
+    state = transform.init(Net())
+    found = optax.tree.map_params(transform, lambda x: x + 1.0, state)
+    self.assertTrue(jax.tree.leaves(found))
+    for leaf in jax.tree.leaves(found):
+      chex.assert_trees_all_equal(leaf, jnp.ones_like(leaf))
