@@ -21,6 +21,7 @@ import pathlib
 import re
 
 from absl.testing import parameterized
+import chex
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -141,13 +142,112 @@ class InjectTest(parameterized.TestCase):
       ).init(_PARAMS)
 
 
+class CombiningTest(parameterized.TestCase):
+
+  def _init(self, library, labels, params=None):
+    transforms = {'x': library.scale(3.0), 1: library.identity()}
+    transform = library.partition(transforms, labels)
+    return transform, transform.init(_PARAMS if params is None else params)
+
+  def test_unknown_label_at_update_alone(self):
+    labels = lambda tree: jax.tree.map(
+        lambda p: 'x' if p.ndim and p.sum() > 1 else 'y', tree
+    )
+    zeros = jax.tree.map(jnp.zeros_like, _PARAMS)
+    transform, state = self._init(pristine.load(), labels)
+    chex.assert_trees_all_equal(transform.update(zeros, state)[0], zeros)
+    transform, state = self._init(optax, labels)
+    with self.assertRaisesRegex(ValueError, "'y'"):
+      transform.update(zeros, state)
+
+  def test_unhashable_label(self):
+    labels = {'w': np.ones(2), 'b': 'x'}
+    with self.assertRaises(TypeError):
+      self._init(pristine.load(), labels)
+    with self.assertRaisesRegex(ValueError, r"\['w'\]"):
+      self._init(optax, labels)
+
+  def test_labels_that_do_not_sort(self):
+    labels = {'w': 'x', 'b': 1}
+    with self.assertRaises((TypeError, ValueError)):
+      jax.jit(lambda: self._init(pristine.load(), labels)[1])()
+    jax.jit(lambda: self._init(optax, labels)[1])()
+
+
+class ContribTest(parameterized.TestCase):
+
+  def test_leaf_that_is_no_dimension_numbers(self):
+    params = {'w': jnp.ones((2, 2))}
+    init = lambda library: library.contrib.scale_by_muon(
+        weight_dimension_numbers={'w': 'rows'}
+    )
+    for library, error in ((pristine.load(), None), (optax, ValueError)):
+      transform = init(library)
+      state = transform.init(params)
+      if error is None:
+        transform.update(params, state)
+      else:
+        with self.assertRaisesRegex(error, r"\['w'\]"):
+          transform.update(params, state)
+
+
+class ViewsTest(parameterized.TestCase):
+
+  def test_callback_that_is_written_for_a_view(self):
+    seen = []
+
+    def value_fn(params):
+      seen.append(len(jax.tree.leaves(params)))
+      return sum(jnp.sum(p**2) for p in jax.tree.leaves(params))
+
+    for library in (pristine.load(), optax):
+      transform = library.masked(
+          library.scale_by_backtracking_linesearch(1, store_grad=False),
+          {'w': True, 'b': False},
+      )
+      cut = {'w': _PARAMS['w'], 'b': library.MaskedNode()}
+      grad = cut if library is not optax else _PARAMS
+      transform.update(
+          jax.tree.map(jnp.negative, _PARAMS), transform.init(_PARAMS), _PARAMS,
+          value=value_fn(_PARAMS), grad=grad, value_fn=value_fn,
+      )  # fmt: skip
+    self.assertEqual(set(seen[1 : seen.index(2, 1)]), {1})
+    self.assertEqual(set(seen[seen.index(2, 1) :]), {2})
+
+  def test_gradient_under_flatten(self):
+    shapes = []
+
+    def update(updates, state, params=None, *, grad, **extra_args):
+      shapes.append(jax.tree.map(jnp.shape, grad))
+      return updates, state
+
+    for library in (pristine.load(), optax):
+      inner = library.GradientTransformationExtraArgs(
+          lambda params: (), update
+      )
+      transform = library.flatten(inner)
+      transform.update(
+          _PARAMS, (), _PARAMS, grad=_PARAMS, value_fn=lambda params: 0.0
+      )
+    self.assertEqual(shapes, [{'w': (2, 2), 'b': (2,)}, (6,)])
+
+  def test_state_without_schedule_free(self):
+    with self.assertRaises(AttributeError):
+      pristine.load().contrib.schedule_free_eval_params((), _PARAMS)
+    with self.assertRaisesRegex(ValueError, 'ScheduleFreeState'):
+      optax.contrib.schedule_free_eval_params((), _PARAMS)
+
+
+_CASES = (MaskingTest, InjectTest, CombiningTest, ContribTest, ViewsTest)
+
+
 class TableTest(parameterized.TestCase):
 
   def test_every_row_names_a_test_of_this_file_and_every_test_has_a_row(self):
     named = set(re.findall(r'`(test_\w+)`', _TABLE.read_text('utf-8')))
     tests = {
         name
-        for case in (MaskingTest, InjectTest)
+        for case in _CASES
         for name in vars(case)
         if re.match(r'test_(?!params_reprs)', name)
     }
