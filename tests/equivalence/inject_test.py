@@ -25,8 +25,24 @@ from optax_fork import pristine
 import settings
 
 _RTOL = 1e-4
-# In bfloat16, a rate that is traced is rounded where a constant is not.
-_LOW_PRECISION = 'bfloat16'
+# Params are of size one: what is lost by rounding them.
+_ATOL = 1e-6
+
+# Pristine cannot forward *args.
+_NOT_ON_PRISTINE = {'optax.chain()', 'optax.named_chain()'}
+# The plain optimizer's annotation admits a schedule, its code does not.
+_NOT_PLAIN = {
+    'optax.novograd(weight_decay=schedule)',
+    'optax.optimistic_gradient_descent(alpha=schedule)',
+    'optax.optimistic_gradient_descent(beta=schedule)',
+}
+# Where rounding decides: bfloat16, and the variance of one gradient is zero.
+_ILL_CONDITIONED = {'optax.scale_by_stddev(bias_correction=flipped)'}
+
+
+def _has_plain(label):
+  others = _NOT_PLAIN | _ILL_CONDITIONED
+  return label not in others and 'bfloat16' not in label
 
 
 @functools.cache
@@ -48,21 +64,22 @@ class InjectTest(parameterized.TestCase):
   )
   def test_setting(self, setting):
     found = settings.run(optax, setting, 'bare')
-    with self.subTest('bit-identical to pristine with the right static_args'):
-      upstream, known = _pristine()
-      wanted = settings.run(upstream, known[setting.label], 'static_args')
-      self.assertEqual(list(found), list(wanted))
-      for path, array in wanted.items():
-        self.assertEqual(found[path].dtype, array.dtype, path)
-        self.assertEqual(found[path].tobytes(), array.tobytes(), path)
-    if _LOW_PRECISION not in setting.label:
+    if setting.label not in _NOT_ON_PRISTINE:
+      with self.subTest('bit-identical to pristine with right static_args'):
+        upstream, known = _pristine()
+        wanted = settings.run(upstream, known[setting.label], 'static_args')
+        self.assertEqual(list(found), list(wanted))
+        for path, array in wanted.items():
+          self.assertEqual(found[path].dtype, array.dtype, path)
+          self.assertEqual(found[path].tobytes(), array.tobytes(), path)
+    if _has_plain(setting.label):
       with self.subTest('close to the plain optimizer'):
         plain = settings.run(optax, setting, 'plain')
         for path, array in plain.items():
           if path.startswith("['u']"):
             np.testing.assert_allclose(
                 found[path], array, rtol=_RTOL, err_msg=path,
-                atol=_RTOL * np.max(np.abs(array), initial=0),
+                atol=_ATOL + _RTOL * np.max(np.abs(array), initial=0),
             )  # fmt: skip
 
   def test_walk_finds_the_factories_that_there_are(self):
@@ -70,3 +87,5 @@ class InjectTest(parameterized.TestCase):
     found = {label.partition('(')[0] for label in labels}
     self.assertEqual(found, set(settings.factories(optax)))
     self.assertGreater(len(found), 110)
+    labelled = _NOT_ON_PRISTINE | _NOT_PLAIN | _ILL_CONDITIONED
+    self.assertLessEqual(labelled, set(labels))

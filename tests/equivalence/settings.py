@@ -21,7 +21,9 @@ so that a new one cannot be forgotten.
 
 from collections.abc import Callable, Iterator
 import dataclasses
+import functools
 import inspect
+import types
 import typing
 from typing import Any
 
@@ -81,7 +83,7 @@ def factories(optax) -> dict[str, Callable[..., Any]]:
       f'{module.__name__}.{name}': factory
       for module in (optax, optax.contrib)
       for name, factory in sorted(vars(module).items())
-      if inspect.isfunction(factory)
+      if isinstance(factory, (types.FunctionType, functools.partial))
       and not name.startswith('_')
       and name not in NO_FACTORIES
       and inspect.signature(factory).return_annotation in results
@@ -130,7 +132,7 @@ def _required(optax) -> dict[str, Any]:
 # Other values for arguments that are None by default, or whose number is no
 # number that may be scaled.
 OTHER = {
-    'axis': [0, 1],
+    'axis': [0],
     'beta3': [0.9],
     'consistent_rms': [0.2],
     'key': [1],
@@ -144,6 +146,7 @@ OTHER = {
     'ns_steps': [3],
     'rank': [2],
     'sync_period': [3],
+    'threshold': [6.0],
     'update_proj_gap': [2],
     'variant': ['sps+'],
     'warmup_steps': [2],
@@ -211,7 +214,7 @@ def settings(optax) -> Iterator[Setting]:
   """Yields all settings."""
   required = _required(optax)
   for label, factory in factories(optax).items():
-    name = factory.__name__
+    name = label.rpartition('.')[2]
     parameters = inspect.signature(factory).parameters
     sgds = (optax.sgd(0.1), optax.sgd(0.2))
     if name in ('chain', 'named_chain'):
@@ -238,6 +241,13 @@ def settings(optax) -> Iterator[Setting]:
         kinds.append((f'{key}={kind}', {key: value}))
     for kind, changed in kinds:
       kwargs = defaults | changed
+      if any(key.endswith('mask') for key in changed):
+        # Where a mask goes unheard, it must show.
+        kwargs |= {
+            key: 0.1
+            for key in ('weight_decay', 'weight_decay_rate')
+            if key in kwargs
+        }
       static_args = {
           key
           for key, value in kwargs.items()
@@ -290,7 +300,7 @@ def run(optax, setting: Setting, mode: str) -> dict[str, np.ndarray]:
     mode: 'plain' for the optimizer itself, 'bare' for `inject_hyperparams`,
       'static_args' for `inject_hyperparams` with the right ones.
   """
-  name = setting.factory.__name__
+  name = setting.label.partition('(')[0].rpartition('.')[2]
   factory = setting.factory
   if mode != 'plain':
     static_args = setting.static_args if mode == 'static_args' else ()
