@@ -218,6 +218,7 @@ class ViewsTest(parameterized.TestCase):
     shapes = []
 
     def update(updates, state, params=None, *, grad, **extra_args):
+      del params, extra_args
       shapes.append(jax.tree.map(jnp.shape, grad))
       return updates, state
 
