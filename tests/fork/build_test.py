@@ -16,6 +16,7 @@
 
 import email
 import json
+import os
 import shutil
 import sys
 import zipfile
@@ -97,7 +98,9 @@ def test_pip_build_and_every_python_give_the_same_bytes(wheel, tmp_path):
   assert from_sdist.read_bytes() == wanted
   assert list((tmp_path / 'build').glob('*.tar.gz'))
   pythons = interpreters()
-  assert len(pythons) > 1, f'only {list(pythons)} of Python 3.10 to 3.13 here'
+  # On a person's machine those that there are, in CI all.
+  wanted_count = 4 if 'CI' in os.environ else 2
+  assert len(pythons) >= wanted_count, f'only {list(pythons)} of 3.10 to 3.13'
   for version, python in pythons.items():
     environment = make_environment(tmp_path / version, python)
     environment.install('setuptools==82.0.1', 'patch-ng==1.19.1')
@@ -126,30 +129,29 @@ def test_checkout_stays_as_it_was_and_stale_files_do_not_leak(
   ] == before
 
 
-def test_dropped_patch_leaves_nothing_in_the_next_wheel(build, checkout):
-  assert build(checkout)[0].code == 0
-  patches = series.read(checkout / 'patches')
-  kept, dropped = patches[:-1], patches[-1]
-  (checkout / 'patches' / dropped.name).unlink()
-  sums = pin.read_sums(checkout / 'patches/SHA256SUMS')
-  # What git made of the rest is known where the dropped one alone came by.
-  alone = set(series.touched([dropped])) - set(series.touched(kept))
-  assert alone == set(series.touched([dropped])), 'choose another patch'
-  pin.write_sums(
-      checkout / 'patches/SHA256SUMS',
-      {k: v for k, v in sums.items() if k not in alone},
-  )
+def test_dropped_patch_leaves_nothing_in_the_next_wheel(
+    build, checkout, wheel
+):
+  def tool(command):
+    must(sys.executable, '-m', 'optax_fork', command, cwd=checkout)
+
+  def git(*arguments):
+    must('git', *arguments, cwd=checkout / 'work/optax')
+
+  tool('checkout')
+  (checkout / 'work/optax/optax/_dropped.py').write_text('X = 1\n')
+  git('add', 'optax/_dropped.py')
+  git('commit', '--quiet', '-m', 'dropped: add a file')
+  tool('export')
   result, (built,) = build(checkout)
   assert result.code == 0, result.output
   with zipfile.ZipFile(built) as opened:
-    for name in alone:
-      before = pin.digests().get(name)
-      if before is None:
-        assert name not in opened.namelist()
-      else:
-        assert pin.sha256(opened.read(name)) == before
-    manifest = json.loads(opened.read('optax_fork/manifest.json'))
-  assert manifest['patches'] == [patch.name for patch in kept]
+    assert 'optax/_dropped.py' in opened.namelist()
+  git('reset', '--quiet', '--hard', 'HEAD~1')
+  tool('export')
+  result, (built,) = build(checkout)
+  assert result.code == 0, result.output
+  assert built.read_bytes() == wheel.read_bytes()
 
 
 def _refused(built, *words):
