@@ -61,7 +61,7 @@ def _solvers():
   return {
       'lbfgs': optax.lbfgs(memory_size=5),
       'backtracking': optax.chain(
-          steepest, optax.scale_by_backtracking_linesearch(15)
+          steepest, optax.scale_by_backtracking_linesearch(15, store_grad=True)
       ),
       'zoom': optax.chain(steepest, optax.scale_by_zoom_linesearch(15)),
       'flat_lbfgs': optax.flatten(optax.lbfgs(memory_size=5)),
