@@ -102,7 +102,7 @@ def _norm(params):
   return sum(jnp.sum(p**2) for p in jax.tree.leaves(params))
 
 
-def _required(optax) -> dict[str, Any]:
+def required(optax) -> dict[str, Any]:
   """Values for arguments without a default."""
   sgd = optax.sgd(0.1)
   return {
@@ -212,7 +212,7 @@ def _other_values(optax, name, parameter, given) -> Iterator[tuple[str, Any]]:
 
 def settings(optax) -> Iterator[Setting]:
   """Yields all settings."""
-  required = _required(optax)
+  given = required(optax)
   for label, factory in factories(optax).items():
     name = label.rpartition('.')[2]
     parameters = inspect.signature(factory).parameters
@@ -224,7 +224,7 @@ def settings(optax) -> Iterator[Setting]:
     defaults = {}
     for key, parameter in parameters.items():
       if parameter.default is inspect.Parameter.empty:
-        defaults[key] = required.get(key, 0.1)
+        defaults[key] = given.get(key, 0.1)
       else:
         defaults[key] = parameter.default
     if 'key' in defaults:

@@ -1,0 +1,156 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Raw Equinox models: one for each thing that a model holds beside params."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+_KEYS = jax.random.split(jax.random.key(0), 3)
+
+
+class _WithDropout(eqx.Module):
+  """A float that is no param: the rate."""
+
+  hidden: eqx.nn.Linear
+  dropout: eqx.nn.Dropout
+  out: eqx.nn.Linear
+
+  def __call__(self, x):
+    return self.out(self.dropout(self.hidden(x), key=_KEYS[2]))
+
+
+class _WithAttention(eqx.Module):
+  attention: eqx.nn.MultiheadAttention
+
+  def __call__(self, x):
+    return self.attention(x[None], x[None], x[None])[0]
+
+
+class _WithBatchNorm(eqx.Module):
+  """Arrays of integers and of floats: the state of the norm."""
+
+  hidden: eqx.nn.Linear
+  norm: eqx.nn.BatchNorm
+  state: eqx.nn.State
+
+  def __call__(self, x):
+    return self.hidden(x) * self.norm.weight + self.norm.bias
+
+
+class _WithKey(eqx.Module):
+  """A PRNG key, a counter, a string, a dtype and a function."""
+
+  out: eqx.nn.Linear
+  key: jax.Array
+  count: jax.Array
+  name: str
+  dtype: type
+  activation: Callable
+
+  def __call__(self, x):
+    noise = jax.random.normal(self.key, x.shape, self.dtype)
+    return self.activation(self.out(x + noise))
+
+
+class _Arrays(eqx.Module):
+  """No static leaf at all, so not raw."""
+
+  hidden: jax.Array
+  out: jax.Array
+  bias: jax.Array
+
+  def __call__(self, x):
+    return self.out @ (self.hidden @ x) + self.bias
+
+
+class _Matrices(eqx.Module):
+  """Only matrices, and a function."""
+
+  hidden: eqx.nn.Linear
+  out: eqx.nn.Linear
+  activation: Callable
+
+  def __call__(self, x):
+    return self.out(self.activation(self.hidden(x)))
+
+
+class _Pair(NamedTuple):
+  """A NamedTuple of modules."""
+
+  hidden: eqx.nn.Linear
+  mlp: eqx.nn.MLP
+
+  def __call__(self, x):
+    return self.mlp(self.hidden(x))
+
+
+def _with_batch_norm() -> _WithBatchNorm:
+  make = eqx.nn.make_with_state(eqx.nn.BatchNorm)
+  # pylint: disable-next=assignment-from-no-return
+  norm, state = make(4, 'batch', mode='batch')
+  return _WithBatchNorm(eqx.nn.Linear(3, 4, key=_KEYS[0]), norm, state)
+
+
+def matrices() -> _Matrices:
+  """Returns a model for optimizers that take matrices alone."""
+  make = lambda i, o, key: eqx.nn.Linear(i, o, use_bias=False, key=key)
+  return _Matrices(make(3, 4, _KEYS[0]), make(4, 2, _KEYS[1]), jax.nn.relu)
+
+
+MODELS = {
+    'mlp': lambda: eqx.nn.MLP(3, 2, 4, 1, key=_KEYS[0]),
+    'dropout': lambda: _WithDropout(
+        eqx.nn.Linear(3, 4, key=_KEYS[0]),
+        eqx.nn.Dropout(0.5),
+        eqx.nn.Linear(4, 2, key=_KEYS[1]),
+    ),
+    'attention': lambda: _WithAttention(
+        eqx.nn.MultiheadAttention(1, 3, dropout_p=0.0, key=_KEYS[0])
+    ),
+    'batch_norm': _with_batch_norm,
+    'key': lambda: _WithKey(
+        out=eqx.nn.Linear(3, 2, key=_KEYS[0]),
+        key=_KEYS[1],
+        count=jnp.arange(3),
+        name='net',
+        dtype=np.float32,
+        activation=jax.nn.tanh,
+    ),
+    'arrays': lambda: _Arrays(
+        jnp.full((4, 3), 0.3), jnp.full((2, 4), 0.2), jnp.full(2, 0.1)
+    ),
+    'matrices': matrices,
+    'named_tuple': lambda: _Pair(
+        eqx.nn.Linear(3, 4, key=_KEYS[0]),
+        eqx.nn.MLP(4, 2, 4, 1, activation=jax.nn.gelu, key=_KEYS[1]),
+    ),
+}
+
+_X = jax.random.normal(jax.random.key(1), (5, 3))
+
+
+def loss(model: Any) -> jax.Array:
+  """Returns how large the model's answers are."""
+  return jnp.mean(jax.vmap(model)(_X) ** 2)
+
+
+def params_of(model: Any) -> tuple[Any, Any]:
+  """Returns the params of a model, and all else: filtered by hand."""
+  return eqx.partition(model, eqx.is_inexact_array)
