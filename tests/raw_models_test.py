@@ -19,201 +19,31 @@ if it had been filtered by hand.
 """
 
 import functools
-import inspect
-import re
 import warnings
 
 from absl.testing import parameterized
 import chex
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import models
 import numpy as np
 import optax
 from optax import contrib
-import settings
 import variants
+import walk
 
 # What init and what update are given.
 _FILTERED = ('params', 'params')
 _RAW = [('params', 'model'), ('model', 'model')]
 
-_PER_EXAMPLE = {'differentially_private_aggregate', 'dpsgd'}
-
-
-def _matrices(params):
-  return jax.tree.map(lambda x: x.ndim > 1, params)
-
-
-def _labels(params):
-  return jax.tree.map(lambda x: 'x' if x.ndim > 1 else 'y', params)
-
-
-def _make(name, factory):
-  """Calls a factory, with something to mask and to decay where it can."""
-  adam = optax.adam(0.1)
-  if name == 'chain':
-    return factory(adam, optax.sgd(0.1))
-  if name == 'named_chain':
-    return factory(('x', adam), ('y', optax.sgd(0.1)))
-  required = settings.required(optax) | {
-      'freeze_mask': _matrices,
-      'inner': adam,
-      'key': 0,
-      'mask': _matrices,
-      'optimizer': adam,
-      'param_labels': _labels,
-  }
-  kwargs = {}
-  for key, parameter in inspect.signature(factory).parameters.items():
-    if parameter.default is inspect.Parameter.empty:
-      kwargs[key] = required.get(key, 0.1)
-    elif key == 'mask':
-      kwargs[key] = _matrices
-    elif key == 'weight_decay':
-      kwargs[key] = 0.01
-  if name == 'sam':
-    kwargs['reset_state'] = False
-  if name == 'scale_by_muon':
-    kwargs['weight_dimension_numbers'] = lambda params: jax.tree.map(
-        lambda _: contrib.MuonDimensionNumbers(), params
-    )
-  return factory(**kwargs)
-
-
-def _walk():
-  """Returns all that takes params: name and function to make it, by label."""
-  found = {
-      label: (label.rpartition('.')[2], factory)
-      for label, factory in settings.factories(optax).items()
-  }
-  found = {
-      label: (name, lambda name=name, factory=factory: _make(name, factory))
-      for label, (name, factory) in found.items()
-  }
-  adam, sgd = optax.adam(0.1), optax.sgd(0.1)
-  more = {
-      'MultiSteps': lambda: optax.MultiSteps(adam, 2),
-      'MultiSteps_skip': lambda: optax.MultiSteps(
-          adam, 2, should_skip_update_fn=optax.skip_not_finite
-      ),
-      'MultiSteps_lbfgs': lambda: optax.MultiSteps(optax.lbfgs(), 2),
-      'sam_opaque': lambda: contrib.sam(adam, sgd, opaque_mode=True),
-      'lookahead_reset': lambda: optax.lookahead(adam, 2, 0.5, True),
-      'inject_adamw': lambda: optax.inject_hyperparams(optax.adamw)(
-          0.1, weight_decay=0.1, mask=_matrices
-      ),
-      'backtracking_linesearch': lambda: optax.chain(
-          optax.scale(-1.0),
-          optax.scale_by_backtracking_linesearch(5, store_grad=True),
-      ),
-      'zoom_linesearch': lambda: optax.chain(
-          optax.scale(-1.0), optax.scale_by_zoom_linesearch(5)
-      ),
-      'flatten_lbfgs': lambda: optax.flatten(optax.lbfgs()),
-      'masked_lbfgs': lambda: optax.masked(optax.lbfgs(), _matrices),
-  }
-  return found | {name: (name, make) for name, make in more.items()}
-
-
-_WALK = _walk()
+_LABELS = list(walk.makers(optax))
 
 # Its state has another structure after the first update, with any params.
 _NO_SCAN = {'optax.monitor'}
 
 
-def _text(program):
-  """Returns a jaxpr as text, without the addresses of functions."""
-  return re.sub('0x[0-9a-f]+', '', str(program))
-
-
-def _extra_args(name, params, grads, loss):
-  """Returns what else update takes; `loss` is called with what it is given."""
-  if name in ('sophia', 'hutchinson_estimator_diag_hessian'):
-    return {'obj_fn': loss}
-  if 'lbfgs' in name or name.endswith('linesearch'):
-    return {'value': loss(params), 'grad': grads, 'value_fn': loss}
-  if 'momo' in name or 'polyak' in name or name == 'reduce_on_plateau':
-    return {'value': loss(params)}
-  if name == 'sam_opaque':
-    return {'grad_fn': lambda p, _: eqx.filter_grad(loss)(p)}
-  return {}
-
-
-class _Run:
-  """Trains a model; params are what is carried on, as they are arrays."""
-
-  def __init__(self, label, model, given):
-    self.name, make = _WALK[label]
-    optimizer = make()
-    if isinstance(optimizer, optax.GradientTransformation):
-      optimizer = optax.with_extra_args_support(optimizer)
-    self.optimizer = optimizer
-    self.params, self.static = models.params_of(model)
-    self.given = given
-    if 'lookahead' in self.name:
-      self.params = optax.LookaheadParams.init_synced(self.params)
-
-  def join(self, params):
-    if isinstance(params, optax.LookaheadParams):
-      return optax.LookaheadParams(*map(self.join, params))
-    return eqx.combine(params, self.static)
-
-  def _give(self, to, params):
-    return self.join(params) if self.given[to] == 'model' else params
-
-  def init(self):
-    return self.optimizer.init(self._give(0, self.params))
-
-  def step(self, params, state):
-    """Returns new params, the new state and the updates."""
-    first = params.fast if 'lookahead' in self.name else params
-    loss = lambda p: models.loss(self.join(p))
-    grads = jax.grad(loss)(first)
-    extra_args = _extra_args(
-        self.name,
-        self._give(1, first),
-        grads,
-        models.loss if self.given[1] == 'model' else loss,
-    )
-    if self.name in _PER_EXAMPLE:
-      grads = jax.tree.map(lambda g: jnp.stack([g, -2 * g]), grads)
-    updates, state = self.optimizer.update(
-        grads, state, self._give(1, params), **extra_args
-    )
-    if jax.tree.structure(updates) == jax.tree.structure(params):
-      small = jax.tree.map(lambda u: 0.1 * u, updates)
-      params = self._apply(params, small)
-    return params, state, updates
-
-  def _apply(self, params, updates):
-    """Updates the model itself: what is no param must be the same objects."""
-    model = optax.apply_updates(self.join(params), updates)
-    trees = model if 'lookahead' in self.name else [model]
-    for tree in trees:
-      others = models.params_of(tree)[1]
-      for new, old in zip(
-          jax.tree.leaves(others), jax.tree.leaves(self.static), strict=True
-      ):
-        assert new is old, (new, old)
-    if 'lookahead' in self.name:
-      return optax.LookaheadParams(*(models.params_of(m)[0] for m in model))
-    return models.params_of(model)[0]
-
-  def scan(self, params, state):
-    def step(carry, _):
-      *carry, updates = self.step(*carry)
-      return tuple(carry), updates
-
-    return jax.lax.scan(step, (params, state), length=3)
-
-
 def _run(label, model_name, given):
-  # This one takes matrices alone.
-  needs_matrices = label == 'optax.contrib.scale_by_muon'
-  make = models.matrices if needs_matrices else models.MODELS[model_name]
-  return _Run(label, make(), given)
+  return walk.Run(optax, label, model_name, given)
 
 
 def _assert_no_static_leaf(state):
@@ -228,7 +58,7 @@ class EveryOptimizerTest(parameterized.TestCase):
     super().setUp()
     warnings.simplefilter('ignore')  # Of deprecated factories.
 
-  @parameterized.named_parameters((label, label) for label in _WALK)
+  @parameterized.named_parameters((label, label) for label in _LABELS)
   def test_eager_steps(self, label):
     """Updates and states are those of params filtered by hand."""
     found = []
@@ -245,7 +75,7 @@ class EveryOptimizerTest(parameterized.TestCase):
       chex.assert_trees_all_equal(steps, found[0])
 
   @parameterized.named_parameters(
-      (label, label) for label in sorted(_WALK.keys() - _NO_SCAN)
+      (label, label) for label in _LABELS if label not in _NO_SCAN
   )
   def test_jitted_scan(self, label):
     """Every model makes the same program, which keeps the state's structure.
@@ -259,7 +89,7 @@ class EveryOptimizerTest(parameterized.TestCase):
         state = run.init()
         _assert_no_static_leaf(state)
         program = jax.make_jaxpr(run.scan)(run.params, state)
-        programs.append((state, program.consts, _text(program)))
+        programs.append((state, program.consts, walk.program_text(program)))
       for state, consts, text in programs[1:]:
         with self.subTest(name):
           chex.assert_trees_all_equal(state, programs[0][0])
@@ -375,7 +205,7 @@ class FunctionsOfModelsTest(chex.TestCase):
   def test_map_params_with_the_model_beside_the_state(self):
     model = models.MODELS['mlp']()
     params, static = models.params_of(model)
-    transform = optax.masked(optax.adam(0.1), _matrices)
+    transform = optax.masked(optax.adam(0.1), walk.matrices)
 
     def run(params):
       state = transform.init(params)
@@ -385,7 +215,7 @@ class FunctionsOfModelsTest(chex.TestCase):
       ).inner_state[0].mu
 
     found = self.variant(run)(params)
-    weights = eqx.filter(params, _matrices(params))
+    weights = eqx.filter(params, walk.matrices(params))
     chex.assert_trees_all_equal(
         jax.tree.leaves(found), list(map(np.asarray, jax.tree.leaves(weights)))
     )
