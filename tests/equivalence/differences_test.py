@@ -239,7 +239,57 @@ class ViewsTest(parameterized.TestCase):
       optax.contrib.schedule_free_eval_params((), _PARAMS)
 
 
-_CASES = (MaskingTest, InjectTest, CombiningTest, ContribTest, ViewsTest)
+class RawModelsTest(parameterized.TestCase):
+
+  def test_params_without_updates(self):
+    seen = []
+
+    def update(updates, state, params):
+      seen.append(params['b'])
+      return updates, state
+
+    for library in (pristine.load(), optax):
+      transform = library.GradientTransformation(lambda params: (), update)
+      transform.update(_PARAMS | {'b': None}, (), _PARAMS)
+    self.assertIs(seen[0], _PARAMS['b'])
+    self.assertIsNone(seen[1])
+
+  def test_bool_beside_params(self):
+    old = {'w': jnp.ones(2), 'flag': False, 'count': jnp.zeros((), jnp.int32)}
+    new = {'w': jnp.zeros(2), 'flag': True, 'count': jnp.ones((), jnp.int32)}
+    found = []
+    for library in (pristine.load(), optax):
+      state = library.scale_by_adam().init(old)
+      average = library.incremental_update(new, old, 0.5)
+      latest = library.periodic_update(new, old, 2, 1)
+      np.testing.assert_array_equal(average['w'], [0.5, 0.5])
+      np.testing.assert_array_equal(latest['w'], new['w'])
+      self.assertEqual(latest['count'], 1)
+      found.append((
+          [state.mu['flag'], state.mu['count']],
+          [average['flag'], average['count']],
+          latest['flag'],
+      ))
+    self.assertEqual(found[0], ([0, 0], [0.5, 0.5], True))
+    self.assertEqual(found[1], ([None, None], [False, 0], False))
+
+  def test_functions_of_a_transformation(self):
+    update = lambda updates, state, params=None: (updates, state)
+    for library in (pristine.load(), optax):
+      transform = library.GradientTransformation(tuple, update)
+      self.assertEqual(jax.tree.leaves(transform), [tuple, update])
+      self.assertEqual(transform.update is update, library is not optax)
+    self.assertIs(transform.update.__wrapped__, update)
+
+
+_CASES = (
+    MaskingTest,
+    InjectTest,
+    CombiningTest,
+    ContribTest,
+    ViewsTest,
+    RawModelsTest,
+)
 
 
 class TableTest(parameterized.TestCase):
