@@ -1,0 +1,152 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""A neural ODE of Diffrax, trained as it is: a raw model, never filtered."""
+
+import chex
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+
+_TIMES = jnp.linspace(0.0, 1.5, 6)
+_STARTS = jnp.asarray([[2.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
+_SPIRAL = jnp.asarray([[-0.1, 2.0], [-2.0, -0.1]])
+
+
+def _solve(field):
+  """Returns the paths from all starts along a vector field."""
+  solution = diffrax.diffeqsolve(
+      diffrax.ODETerm(lambda t, y, args: jax.vmap(field)(y)),
+      diffrax.Euler(),
+      t0=_TIMES[0],
+      t1=_TIMES[-1],
+      dt0=0.1,
+      y0=_STARTS,
+      saveat=diffrax.SaveAt(ts=_TIMES),
+      stepsize_controller=diffrax.ConstantStepSize(),
+      max_steps=16,
+  )
+  return solution.ys
+
+
+class _NeuralODE(eqx.Module):
+  """Its static leaves are two activation functions, a float and a flag."""
+
+  field: eqx.nn.MLP
+  scale: float
+  is_scaled: bool
+
+  def __init__(self):
+    self.field = eqx.nn.MLP(
+        2, 2, 8, depth=1, activation=jnp.tanh, key=jax.random.key(0)
+    )
+    self.scale = 2.0
+    self.is_scaled = True
+
+  def __call__(self, y):
+    return self.field(y) * (self.scale if self.is_scaled else 1.0)
+
+
+_PATHS = _solve(lambda y: _SPIRAL @ y)
+
+
+def _loss(model):
+  assert isinstance(model, _NeuralODE)
+  return jnp.mean((_solve(model) - _PATHS) ** 2)
+
+
+def _train_by_adam(model, steps):
+  """Returns the model and the losses on the way."""
+  transform = optax.adam(0.02)
+
+  @eqx.filter_jit
+  def step(model, state):
+    value, grads = eqx.filter_value_and_grad(_loss)(model)
+    updates, state = transform.update(grads, state, model)
+    return optax.apply_updates(model, updates), state, value
+
+  state, losses = transform.init(model), []
+  for _ in range(steps):
+    model, state, value = step(model, state)
+    losses.append(value.item())
+  return model, losses
+
+
+def _train_by_line_search(transform, params, loss, steps):
+  """Returns the params, which may be a model, and the losses on the way."""
+  value_and_grad = optax.value_and_grad_from_state(loss)
+
+  @eqx.filter_jit
+  def step(params, state):
+    value, grad = value_and_grad(params, state=state)
+    updates, state = transform.update(
+        grad, state, params, value=value, grad=grad, value_fn=loss
+    )
+    return optax.apply_updates(params, updates), state, value
+
+  # The first state has weak types; without them, the step is compiled once.
+  state = jax.tree.map(lambda x: x.astype(x.dtype), transform.init(params))
+  losses = []
+  for _ in range(steps):
+    params, state, value = step(params, state)
+    losses.append(value.item())
+  return params, losses
+
+
+class NeuralODETest(chex.TestCase):
+
+  def _assert_static_leaves_are_the_same(self, model):
+    leaves, treedef = jax.tree.flatten(_NeuralODE())
+    self.assertEqual(jax.tree.structure(model), treedef)
+    found = [
+        leaf is wanted
+        for leaf, wanted in zip(jax.tree.leaves(model), leaves)
+        if not eqx.is_array(wanted)
+    ]
+    self.assertEqual(found, [True] * 4)
+
+  def test_adam_then_lbfgs_learn_the_spiral_as_with_filtered_params(self):
+    model, losses = _train_by_adam(_NeuralODE(), 20)
+    self.assertLess(losses[-1], 0.5 * losses[0])
+    self._assert_static_leaves_are_the_same(model)
+
+    found, losses = _train_by_line_search(optax.lbfgs(), model, _loss, 10)
+    self.assertEqual(losses, sorted(losses, reverse=True))
+    self.assertLess(losses[-1], 0.1 * losses[0])
+    self._assert_static_leaves_are_the_same(found)
+
+    params, static = eqx.partition(model, eqx.is_inexact_array)
+    params, wanted_losses = _train_by_line_search(
+        optax.lbfgs(), params, lambda p: _loss(eqx.combine(p, static)), 10
+    )
+    self.assertEqual(losses, wanted_losses)
+    chex.assert_trees_all_equal(
+        eqx.filter(found, eqx.is_inexact_array), params
+    )
+
+  def test_lbfgs_of_the_last_layer_keeps_the_others_bit_for_bit(self):
+    model = _NeuralODE()
+    held = eqx.tree_at(
+        lambda m: m.field.layers[-1], jax.tree.map(lambda _: True, model), False
+    )
+    transform = optax.selective_transform(optax.lbfgs(), freeze_mask=held)
+    found, losses = _train_by_line_search(transform, model, _loss, 10)
+    self.assertEqual(losses, sorted(losses, reverse=True))
+    self.assertLess(losses[-1], 0.1 * losses[0])
+    self._assert_static_leaves_are_the_same(found)
+    chex.assert_trees_all_equal(
+        found.field.layers[:-1], model.field.layers[:-1]
+    )

@@ -1,0 +1,458 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Flax and plain PyTrees that can be called are trained as their arrays are."""
+
+from collections.abc import Callable
+import dataclasses
+import functools
+from typing import Any, NamedTuple
+
+from absl.testing import parameterized
+import chex
+import equinox as eqx
+from flax import linen
+from flax import nnx
+import jax
+import jax.numpy as jnp
+import optax
+
+_X = jax.random.normal(jax.random.key(1), (16, 3))
+_Y = jnp.stack([jnp.sin(_X[:, 0]), _X[:, 1] * _X[:, 2]], axis=1)
+
+
+def _distance(predictions):
+  return jnp.mean((predictions - _Y) ** 2)
+
+
+# What the tests train in every framework: two layers, as a list of arrays.
+
+
+def _start():
+  """Returns bias and weight of the first layer, and of the last."""
+  keys = jax.random.split(jax.random.key(2), 4)
+  shapes = ((4,), (3, 4), (2,), (4, 2))
+  return [jax.random.normal(key, shape) for key, shape in zip(keys, shapes)]
+
+
+def _loss_of_arrays(arrays):
+  first_bias, first_weight, last_bias, last_weight = arrays
+  hidden = jnp.tanh(_X @ first_weight + first_bias)
+  return _distance(hidden @ last_weight + last_bias)
+
+
+class _Nnx(nnx.Module):
+  """Holds a PRNG key and a counter too, which are no params."""
+
+  def __init__(self):
+    rngs = nnx.Rngs(0)
+    self.first = nnx.Linear(3, 4, rngs=rngs)
+    self.dropout = nnx.Dropout(0.5, deterministic=True, rngs=rngs)
+    self.last = nnx.Linear(4, 2, rngs=rngs)
+
+  def __call__(self, x):  # pylint: disable=arguments-differ
+    return self.last(self.dropout(jnp.tanh(self.first(x))))
+
+
+class _Linen(linen.Module):
+
+  @linen.compact
+  def __call__(self, x):  # pylint: disable=arguments-differ
+    hidden = jnp.tanh(linen.Dense(4, name='first')(x))
+    return linen.Dense(2, name='last')(hidden)
+
+
+class _RawModule(eqx.Module):
+  """An Equinox module with a function, a float and a flag among its leaves."""
+
+  bias: Any
+  weight: Any
+  activation: Callable
+  slope: float
+  is_on: bool
+
+  def __call__(self, x):
+    return self.activation(self.slope * (x @ self.weight + self.bias))
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class _RawLayer:
+  """A dataclass with a function and a float among its leaves."""
+
+  bias: Any
+  weight: Any
+  activation: Callable
+  slope: float
+
+  def __call__(self, x):
+    return self.activation(self.slope * (x @ self.weight + self.bias))
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class _StaticLayer(_RawLayer):
+  """The same, but both are static, so all leaves are arrays."""
+
+  activation: Callable = dataclasses.field(metadata={'static': True})
+  slope: float = dataclasses.field(metadata={'static': True})
+
+
+class _Affine(NamedTuple):
+  bias: Any
+  weight: Any
+
+  def __call__(self, x):
+    return x @ self.weight + self.bias
+
+
+class _AffineNet(NamedTuple):
+  first: _Affine
+  last: _Affine
+
+  def __call__(self, x):
+    return self.last(jnp.tanh(self.first(x)))
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class _DataclassNet:
+  first: Any
+  last: Any
+
+  def __call__(self, x):
+    return self.last(self.first(x))
+
+
+class _TupleNet(NamedTuple):
+  first: Any
+  last: Any
+
+  def __call__(self, x):
+    return self.last(self.first(x))
+
+
+def _identity(x):
+  return x
+
+
+def _dataclass(cls):
+  return _DataclassNet(
+      cls(jnp.ones(4), jnp.ones((3, 4)), jnp.tanh, 1.0),
+      cls(jnp.ones(2), jnp.ones((4, 2)), _identity, 1.0),
+  )
+
+
+def _namedtuple_of_modules():
+  return _TupleNet(
+      _RawModule(jnp.ones(4), jnp.ones((3, 4)), jnp.tanh, 1.0, True),
+      _RawModule(jnp.ones(2), jnp.ones((4, 2)), _identity, 1.0, False),
+  )
+
+
+_RAW = {
+    'nnx_module': _Nnx,
+    'raw_dataclass': lambda: _dataclass(_RawLayer),
+    'namedtuple_of_raw_modules': _namedtuple_of_modules,
+}
+_CASES = _RAW | {
+    'linen_dict': lambda: _Linen().init(jax.random.key(0), _X)['params'],
+    'dataclass': lambda: _dataclass(_StaticLayer),
+    'namedtuple': lambda: _AffineNet(
+        _Affine(jnp.ones(4), jnp.ones((3, 4))),
+        _Affine(jnp.ones(2), jnp.ones((4, 2))),
+    ),
+}
+
+
+def _with_arrays(model, arrays):
+  """Returns a model with other values for what is trained."""
+  arrays = iter(arrays)
+  return jax.tree.map(
+      lambda x: next(arrays) if eqx.is_inexact_array(x) else x, model
+  )
+
+
+def _arrays(model):
+  """Returns a list of what is trained."""
+  return [x for x in jax.tree.leaves(model) if eqx.is_inexact_array(x)]
+
+
+def _make(name):
+  """Returns a model and its loss, which takes the whole model alone."""
+  model = _with_arrays(_CASES[name](), _start())
+  treedef = jax.tree.structure(model)
+
+  def loss(found):
+    assert jax.tree.structure(found) == treedef
+    is_linen = name == 'linen_dict'
+    call = functools.partial(_Linen().apply, {'params': found})
+    return _distance(call(_X) if is_linen else found(_X))
+
+  return model, loss
+
+
+# Masks and labels, as functions and as trees. The functions see no leaf that
+# is not trained, or fail.
+
+
+def _weight_mask(params):
+  return jax.tree.map(lambda x: x.ndim > 1, params)
+
+
+def _weight_mask_tree(model):
+  return jax.tree.map(lambda x: eqx.is_inexact_array(x) and x.ndim > 1, model)
+
+
+def _held(model):
+  """True on the first layer."""
+  return jax.tree_util.tree_map_with_path(
+      lambda path, _: 'first' in jax.tree_util.keystr(path), model
+  )
+
+
+def _labels(mask):
+  return jax.tree.map(lambda m: 'weight' if m else 'bias', mask)
+
+
+def _schedule(count):
+  return 0.5 / (1.0 + count)
+
+
+def _adamws(model):
+  """Each decays the weights alone."""
+  for mask in (_weight_mask, _weight_mask_tree(model)):
+    for factory in (optax.adamw, optax.inject_hyperparams(optax.adamw)):
+      yield factory(_schedule, weight_decay=0.25, mask=mask)
+
+
+# The same, done to the list of arrays without any mask.
+
+
+@functools.cache
+def _adamw_by_hand():
+  transform = optax.adamw(_schedule, weight_decay=0.0)
+  arrays = _start()
+  state = transform.init(arrays)
+  for count in range(3):
+    grads = jax.grad(_loss_of_arrays)(arrays)
+    updates, state = transform.update(grads, state, arrays)
+    decay = 0.25 * _schedule(count)
+    arrays = [
+        x + u - (decay * x if x.ndim > 1 else 0.0)
+        for x, u in zip(arrays, updates)
+    ]
+  return arrays
+
+
+@functools.cache
+def _lbfgs_by_hand(is_held):
+  """Returns arrays and losses; where held, the first layer's are constants."""
+  number = 2 if is_held else 0
+  constants, params = _start()[:number], _start()[number:]
+  params, losses = _train_by_line_search(
+      optax.lbfgs(), params, lambda xs: _loss_of_arrays(constants + xs)
+  )
+  return constants + params, losses
+
+
+def _train_by_line_search(transform, params, loss):
+  """Returns the params after some steps, and the losses before each."""
+  value_and_grad = optax.value_and_grad_from_state(loss)
+
+  @eqx.filter_jit
+  def step(params, state):
+    value, grad = value_and_grad(params, state=state)
+    updates, state = transform.update(
+        grad, state, params, value=value, grad=grad, value_fn=loss
+    )
+    return optax.apply_updates(params, updates), state, value
+
+  # The first state has weak types; without them, the step is compiled once.
+  state = jax.tree.map(lambda x: x.astype(x.dtype), transform.init(params))
+  losses = []
+  for _ in range(4):
+    params, state, value = step(params, state)
+    losses.append(value.item())
+  return params, losses
+
+
+def _make_step(transform, loss):
+  def step(model, state):
+    grads = eqx.filter_grad(loss)(model)
+    updates, state = transform.update(grads, state, model)
+    return optax.apply_updates(model, updates), state
+
+  return step
+
+
+def _each(names):
+  return parameterized.named_parameters((f'_{name}_', name) for name in names)
+
+
+def _each_jitted_and_not(names, jit):
+  """Calls a test with a name, and with `jit` or what does nothing instead."""
+  return parameterized.named_parameters(
+      (f'_{name}_{how}_', name, run)
+      for name in names
+      for how, run in (('jit', jit), ('no_jit', lambda f: f))
+  )
+
+
+class FrameworksTest(chex.TestCase):
+  """Each model as it is gives what its arrays give."""
+
+  def _assert_other_leaves_are_the_same(self, found, model):
+    self.assertEqual(jax.tree.structure(found), jax.tree.structure(model))
+    for new, old in zip(jax.tree.leaves(found), jax.tree.leaves(model)):
+      if not eqx.is_array(old):
+        self.assertIs(new, old)
+      elif not eqx.is_inexact_array(old):
+        self.assertTrue(jnp.array_equal(new, old))
+
+  @_each_jitted_and_not(_CASES, eqx.filter_jit)
+  def test_adamw_decays_the_weights_alone(self, name, run):
+    start, loss = _make(name)
+    for transform in _adamws(start):
+      step = run(_make_step(transform, loss))
+      model, state = start, transform.init(start)
+      for _ in range(3):
+        model, state = step(model, state)
+      chex.assert_trees_all_close(
+          _arrays(model), _adamw_by_hand(), rtol=1e-4, atol=1e-5
+      )
+      self._assert_other_leaves_are_the_same(model, start)
+
+  @_each_jitted_and_not(_CASES, eqx.filter_jit)
+  def test_each_label_has_its_transform(self, name, run):
+    start, loss = _make(name)
+    wanted = [
+        x - (0.5 if x.ndim > 1 else 0.25) * g
+        for x, g in zip(_start(), jax.grad(_loss_of_arrays)(_start()))
+    ]
+    tree = _labels(_weight_mask_tree(start))
+    for labels in (lambda params: _labels(_weight_mask(params)), tree):
+      transform = optax.partition(
+          {'weight': optax.sgd(0.5), 'bias': optax.sgd(0.25)}, labels
+      )
+      step = run(_make_step(transform, loss))
+      model, _ = step(start, transform.init(start))
+      chex.assert_trees_all_close(_arrays(model), wanted, rtol=1e-5)
+      self._assert_other_leaves_are_the_same(model, start)
+
+  @_each(name for name in _CASES if not name.startswith(('nnx', 'linen')))
+  def test_prefix_that_can_be_called_is_no_function(self, name):
+    start, loss = _make(name)
+    prefix = type(start)
+    transforms = (
+        optax.partition(
+            {'fit': optax.sgd(0.5), 'fix': optax.set_to_zero()},
+            prefix('fix', 'fit'),
+        ),
+        optax.chain(
+            optax.masked(optax.sgd(0.5), prefix(False, True)),
+            optax.freeze(prefix(True, False)),
+        ),
+    )
+    grads = jax.grad(_loss_of_arrays)(_start())
+    wanted = [x - 0.5 * g for x, g in zip(_start(), grads)]
+    for transform in transforms:
+      step = _make_step(transform, loss)
+      model, _ = step(start, transform.init(start))
+      chex.assert_trees_all_equal(_arrays(model)[:2], _start()[:2])
+      chex.assert_trees_all_close(_arrays(model)[2:], wanted[2:], rtol=1e-5)
+      self._assert_other_leaves_are_the_same(model, start)
+
+  @_each(_RAW)
+  def test_lbfgs_takes_the_raw_model(self, name):
+    start, loss = _make(name)
+    model, losses = _train_by_line_search(optax.lbfgs(), start, loss)
+    wanted, wanted_losses = _lbfgs_by_hand(is_held=False)
+    self.assertLess(losses[-1], 0.2 * losses[0])
+    chex.assert_trees_all_close(losses, wanted_losses, rtol=1e-5)
+    chex.assert_trees_all_close(_arrays(model), wanted, rtol=1e-4, atol=1e-5)
+    self._assert_other_leaves_are_the_same(model, start)
+
+  @_each(_CASES)
+  def test_lbfgs_of_the_last_layer_leaves_the_first_as_it_is(self, name):
+    start, loss = _make(name)
+    transform = optax.selective_transform(
+        optax.lbfgs(), freeze_mask=_held(start)
+    )
+    model, losses = _train_by_line_search(transform, start, loss)
+    wanted, wanted_losses = _lbfgs_by_hand(is_held=True)
+    self.assertLess(losses[-1], 0.2 * losses[0])
+    chex.assert_trees_all_close(losses, wanted_losses, rtol=1e-5)
+    chex.assert_trees_all_close(_arrays(model), wanted, rtol=1e-4, atol=1e-5)
+    chex.assert_trees_all_equal(_arrays(model)[:2], _start()[:2])
+    self._assert_other_leaves_are_the_same(model, start)
+
+
+class NnxOptimizerTest(chex.TestCase):
+  """`nnx.Optimizer` hands an `nnx.State` of arrays to its transform."""
+
+  def _make_optimizer(self, make_transform):
+    """Returns a module and an optimizer of its params."""
+    net = _with_arrays(_Nnx(), _start())
+    params = nnx.as_pure(nnx.state(net, nnx.Param))
+    return net, nnx.Optimizer(net, make_transform(params), wrt=nnx.Param)
+
+  @_each_jitted_and_not(range(4), nnx.jit)
+  def test_adamw_decays_the_weights_alone(self, number, run):
+    @run
+    def step(net, optimizer):
+      grads = nnx.grad(lambda net: _distance(net(_X)))(net)
+      optimizer.update(net, grads)
+
+    net, optimizer = self._make_optimizer(
+        lambda params: list(_adamws(params))[number]
+    )
+    for _ in range(3):
+      step(net, optimizer)
+    chex.assert_trees_all_close(
+        _arrays(net), _adamw_by_hand(), rtol=1e-4, atol=1e-5
+    )
+
+  @parameterized.named_parameters(('_all_', False), ('_last_layer_', True))
+  def test_lbfgs_calls_back_with_the_state_that_is_trained(self, is_held):
+    seen = []
+
+    @nnx.jit
+    def step(net, optimizer):
+      graphdef, _, rest = nnx.split(net, nnx.Param, ...)
+
+      def value_fn(params):
+        seen.append((type(params), jax.tree.structure(params)))
+        return _distance(nnx.merge(graphdef, params, rest)(_X))
+
+      value, grads = nnx.value_and_grad(lambda net: _distance(net(_X)))(net)
+      optimizer.update(net, grads, value=value, grad=grads, value_fn=value_fn)
+      return value
+
+    def make_transform(params):
+      if not is_held:
+        return optax.lbfgs()
+      mask = _held(params)
+      return optax.selective_transform(optax.lbfgs(), freeze_mask=mask)
+
+    net, optimizer = self._make_optimizer(make_transform)
+    losses = [step(net, optimizer).item() for _ in range(4)]
+    treedef = jax.tree.structure(nnx.as_pure(nnx.state(net, nnx.Param)))
+    self.assertEqual(set(seen), {(nnx.State, treedef)})
+    wanted, wanted_losses = _lbfgs_by_hand(is_held)
+    self.assertLess(losses[-1], 0.2 * losses[0])
+    chex.assert_trees_all_close(losses, wanted_losses, rtol=1e-5)
+    chex.assert_trees_all_close(_arrays(net), wanted, rtol=1e-4, atol=1e-5)
+    if is_held:
+      chex.assert_trees_all_equal(_arrays(net)[:2], _start()[:2])
