@@ -80,13 +80,30 @@ def test_pristine_fails_with_a_module_as_mask(shown):
   assert _rows(shown[1])['pristine', 'module'][0] == 'ValueError:'
 
 
+def test_lbfgs_trains_the_raw_model_and_leaves_the_first_layer_alone(shown):
+  rows = _rows(shown[1])
+  assert rows['fork', 'raw'] == rows['fork', 'filtered']
+  same = 'fork: bit-identical values with the raw model and the filtered one'
+  assert same in shown[1]
+  accuracy, before, after, first_layer, others = map(float, rows['fork', 'raw'])
+  assert accuracy >= 0.95
+  assert after < 0.01 * before
+  assert first_layer == 0 < others
+
+
+def test_pristine_fails_with_frozen_layers_whatever_the_model(shown):
+  rows = _rows(shown[1])
+  assert rows['pristine', 'raw'] == ['AttributeError']
+  assert rows['pristine', 'filtered'][0] == 'TypeError:'
+
+
 def test_bar_moves(shown):
   assert 'pristine, function: 100%' in shown[1]
 
 
 def test_plot_is_a_picture_with_curves(shown):
   pixels = image.imread(shown[0] / 'demo.png')
-  assert pixels.shape[:2] == (750, 1200)
+  assert pixels.shape[:2] == (600, 1440)
   # More colors than text on a blank page has.
   assert pixels[..., :3].std(axis=-1).max() > 0.1
 
@@ -98,9 +115,9 @@ def test_without_network_the_fork_is_shown_all_the_same(tmp_path):
   )  # fmt: skip
   assert result.code == 0, result.output
   rows = _rows(result.output)
-  for mask in ('module', 'function'):
-    assert rows['pristine', mask][:2] == ['not', 'run:']
-    assert float(rows['fork', mask][-1]) > 0
+  for choice in ('module', 'function', 'raw', 'filtered'):
+    assert rows['pristine', choice][:2] == ['not', 'run:']
+    assert float(rows['fork', choice][-1]) > 0
   assert 'No matching distribution' in ' '.join(result.output.split())
   assert '</svg>' in (tmp_path / 'curves.svg').read_text()
 
