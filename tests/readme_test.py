@@ -18,6 +18,7 @@ import pathlib
 import re
 
 from absl.testing import parameterized
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -27,14 +28,45 @@ from optax_fork import pristine
 _README = pathlib.Path(__file__).resolve().parents[1] / 'README.md'
 
 
+def _example(number):
+  text = _README.read_text('utf-8')
+  return re.findall(r'```python\n(.*?)```', text, re.S)[number]
+
+
 class ReadmeTest(parameterized.TestCase):
 
   @parameterized.named_parameters(
       ('fork', lambda: optax, -1e-4), ('pristine', pristine.load, 0.0)
   )
   def test_first_example_decays_on_the_fork_alone(self, load, wanted):
-    code = re.search(r'```python\n(.*?)```', _README.read_text('utf-8'), re.S)
     names = {'jax': jax, 'jnp': jnp, 'optax': load()}
-    exec(code[1], names)  # pylint: disable=exec-used
+    exec(_example(0), names)  # pylint: disable=exec-used
     np.testing.assert_allclose(names['updates']['w'], wanted, rtol=1e-6)
     np.testing.assert_array_equal(names['updates']['b'], 0.0)
+
+  def test_second_example_trains_the_model(self):
+    names = {'eqx': eqx, 'jax': jax, 'jnp': jnp, 'optax': optax}
+    names |= {'x': jnp.eye(2), 'y': jnp.ones((2, 2))}
+    exec(_example(1), names)  # pylint: disable=exec-used
+    self.assertLess(names['loss'](names['model']), names['value'])
+    self.assertIs(names['model'].activation, eqx.nn.MLP(
+        2, 2, 8, depth=1, key=jax.random.key(0)
+    ).activation)  # fmt: skip
+
+  def test_each_line_of_the_second_example_fails_on_pristine(self):
+    upstream = pristine.load()
+    model = eqx.nn.MLP(2, 2, 8, depth=1, key=jax.random.key(0))
+    params = eqx.filter(model, eqx.is_inexact_array)
+    loss = lambda model: jnp.sum(jax.vmap(model)(jnp.eye(2)) ** 2)
+    solver, grad = upstream.lbfgs(), params
+    state = solver.init(params)
+    for fails in (
+        lambda: solver.init(model),
+        lambda: upstream.value_and_grad_from_state(loss)(model, state=state),
+        lambda: solver.update(
+            grad, state, model, value=1.0, grad=grad, value_fn=loss
+        ),
+        lambda: upstream.apply_updates(model, params),
+    ):
+      with self.assertRaises((AttributeError, TypeError, ValueError)):
+        fails()
