@@ -44,6 +44,8 @@ _SDIST_INPUTS = _WHEEL_INPUTS + (
     '.ci',
     'CONTRIBUTING.md',
     'MANIFEST.in',
+    'benchmarks',
+    'docs',
     'patches',
     'tests',
     'tox.ini',

@@ -241,37 +241,31 @@ class ViewsTest(parameterized.TestCase):
 
 class RawModelsTest(parameterized.TestCase):
 
-  def test_params_without_updates(self):
-    seen = []
-
-    def update(updates, state, params):
-      seen.append(params['b'])
-      return updates, state
-
+  def test_bool_or_key_beside_params(self):
+    make = lambda i: {
+        'w': jnp.full(2, i, jnp.float32),
+        'count': jnp.asarray(i),
+        'rate': float(i),
+        'flag': i > 0,
+    }
+    old, new, found = make(0), make(1), []
     for library in (pristine.load(), optax):
-      transform = library.GradientTransformation(lambda params: (), update)
-      transform.update(_PARAMS | {'b': None}, (), _PARAMS)
-    self.assertIs(seen[0], _PARAMS['b'])
-    self.assertIsNone(seen[1])
-
-  def test_bool_beside_params(self):
-    old = {'w': jnp.ones(2), 'flag': False, 'count': jnp.zeros((), jnp.int32)}
-    new = {'w': jnp.zeros(2), 'flag': True, 'count': jnp.ones((), jnp.int32)}
-    found = []
-    for library in (pristine.load(), optax):
-      state = library.scale_by_adam().init(old)
       average = library.incremental_update(new, old, 0.5)
       latest = library.periodic_update(new, old, 2, 1)
       np.testing.assert_array_equal(average['w'], [0.5, 0.5])
       np.testing.assert_array_equal(latest['w'], new['w'])
       self.assertEqual(latest['count'], 1)
-      found.append((
-          [state.mu['flag'], state.mu['count']],
-          [average['flag'], average['count']],
-          latest['flag'],
-      ))
-    self.assertEqual(found[0], ([0, 0], [0.5, 0.5], True))
-    self.assertEqual(found[1], ([None, None], [False, 0], False))
+      for leaf in ({'flag': True}, {'key': jax.random.key(0)}):
+        mu = library.scale_by_adam().init({'w': jnp.ones(2), 'n': 1} | leaf).mu
+        found.append([x is not None for x in mu.values()])
+      found.append([average['count'], average['rate'], average['flag']])
+      found.append([latest['rate'], latest['flag']])
+    self.assertEqual(found[:4], [
+        [True] * 3, [True] * 3, [0.5, 0.5, 0.5], [1.0, True]
+    ])  # fmt: skip
+    self.assertEqual(found[6:], [[0, 0.0, False], [0.0, False]])
+    for kept in found[4:6]:
+      self.assertEqual(sum(kept), 1)
 
   def test_functions_of_a_transformation(self):
     update = lambda updates, state, params=None: (updates, state)
@@ -279,11 +273,35 @@ class RawModelsTest(parameterized.TestCase):
       transform = library.GradientTransformation(tuple, update)
       self.assertEqual(jax.tree.leaves(transform), [tuple, update])
       self.assertEqual(transform.update is update, library is not optax)
+      paths = jax.tree_util.tree_leaves_with_path(transform)
+      self.assertEqual(len(paths[0][0]), 1 if library is not optax else 2)
     self.assertIs(transform.update.__wrapped__, update)
+
+
+class FreezingTest(parameterized.TestCase):
+
+  @parameterized.parameters((_matrices,), ('no',), ({'w': 0.5, 'b': True},))
+  def test_freeze_mask_that_is_no_tree_of_bools(self, mask):
+    found = []
+    for library in (pristine.load(), optax):
+      transform = library.selective_transform(
+          library.scale(3.0), freeze_mask=mask
+      )
+      try:
+        updates, _ = transform.update(_PARAMS, transform.init(_PARAMS))
+        found.append({k: float(u.max()) for k, u in updates.items()})
+      except ValueError as error:
+        found.append(str(error))
+    self.assertEqual(found[0], {'w': 0.0, 'b': 0.0})
+    if mask is _matrices:
+      self.assertEqual(found[1], {'w': 0.0, 'b': 3.0})
+    else:
+      self.assertStartsWith(found[1], 'freeze_mask')
 
 
 _CASES = (
     MaskingTest,
+    FreezingTest,
     InjectTest,
     CombiningTest,
     ContribTest,
@@ -304,5 +322,5 @@ class TableTest(parameterized.TestCase):
     }
     # parameterized adds a name to each of its cases.
     self.assertEqual(
-        named, {re.sub(r'_(string|float|two)$', '', name) for name in tests}
+        named, {re.sub(r'_?(string|float|two|\d)$', '', name) for name in tests}
     )

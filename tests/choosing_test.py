@@ -1,0 +1,228 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Masks and labels by path, by accessor and by leaf, on real models."""
+
+import time
+from typing import Any
+
+from absl.testing import parameterized
+import chex
+import equinox as eqx
+from flax import linen
+from flax import nnx
+import jax
+import jax.numpy as jnp
+import models
+import nets
+import numpy as np
+import optax
+from variants import ALL
+from variants import named
+
+
+class _Element(eqx.Module):
+  weight: jax.Array
+  bias: jax.Array
+
+
+class _Three(eqx.Module):
+  """Fields of the same type, whose leaves are the very same arrays."""
+
+  element1: _Element
+  element2: _Element
+  element3: _Element
+  activation: Any
+
+  def __init__(self):
+    element = _Element(jnp.ones((2, 2)), jnp.ones(2))
+    self.element1 = self.element2 = self.element3 = element
+    self.activation = jnp.tanh
+
+
+def _all_but_the_third(model):
+  """Returns the filter tree that users of Equinox make by hand."""
+  everything = jax.tree.map(lambda _: True, model)
+  nothing = jax.tree.map(lambda _: False, model.element3)
+  return eqx.tree_at(lambda m: m.element3, everything, nothing)
+
+
+class _Linen(linen.Module):
+
+  @linen.compact
+  def __call__(self, x):  # pylint: disable=arguments-differ
+    return linen.Dense(2, name='last')(linen.Dense(4, name='first')(x))
+
+
+class _Nnx(nnx.Module):
+
+  def __init__(self):
+    self.first = nnx.Linear(3, 4, rngs=nnx.Rngs(0))
+    self.last = nnx.Linear(4, 2, rngs=nnx.Rngs(1))
+
+
+# Params with a last layer that has a weight and a bias: how its path ends, and
+# an accessor for it.
+_TREES = {
+    'module': (nets.Net, 'layers/1', lambda p: p.layers[1]),
+    'raw_module': (
+        models.MODELS['mlp'], 'layers/1', lambda p: p.layers[1]
+    ),
+    'filtered_module': (
+        lambda: models.params_of(models.MODELS['mlp']())[0],
+        'layers/1',
+        lambda p: p.layers[1],
+    ),
+    'named_tuple_of_modules': (
+        models.MODELS['named_tuple'], 'mlp/layers/1', lambda p: p.mlp.layers[1]
+    ),
+    'dict_in_a_list': (
+        lambda: [{'w': jnp.ones((2, 2))}, {'w': jnp.ones((2, 2)),
+                                           'b': jnp.ones(2)}],
+        '1',
+        lambda p: p[1],
+    ),
+    'linen': (
+        lambda: _Linen().init(jax.random.key(0), jnp.ones(3))['params'],
+        'last',
+        lambda p: p['last'],
+    ),
+    'nnx_state': (
+        lambda: nnx.as_pure(nnx.state(_Nnx(), nnx.Param)),
+        'last',
+        lambda p: p['last'],
+    ),
+    'nnx_params': (
+        lambda: nnx.state(_Nnx(), nnx.Param), 'last', lambda p: p['last']
+    ),
+}  # fmt: skip
+
+
+class ChoosingTest(chex.TestCase):
+
+  @chex.variants(**ALL)
+  @named(_TREES)
+  def test_path_and_accessor_choose_the_same_node(self, make):
+    make, path, where = make
+    model = make()
+    params, _ = models.params_of(model)
+    ones = jax.tree.map(jnp.ones_like, params)
+    wanted = jax.tree.map(lambda x: np.ones(x.shape, x.dtype), params)
+    chosen = jax.tree.leaves(where(wanted))
+    self.assertLen(chosen, 2)
+    for leaf in chosen:
+      leaf *= 3.0  # In place, so in `wanted`.
+    for mask in (
+        optax.tree.path_mask(f'{path}/.*'),
+        optax.tree.where_mask(where),
+        ~~optax.tree.where_mask(where) & optax.tree.leaf_mask(eqx.is_array),
+    ):
+      transform = optax.masked(optax.scale(3.0), mask)
+      state = transform.init(model)
+      found = self.variant(lambda u, s, t=transform: t.update(u, s)[0])(
+          ones, state
+      )
+      chex.assert_trees_all_equal(found, wanted)
+
+  @named({
+      'raw': _Three, 'filtered': lambda: models.params_of(_Three())[0]
+  })  # fmt: skip
+  def test_third_of_three_fields_of_the_same_type(self, make):
+    model = make()
+    wanted = _all_but_the_third(model)
+    for mask in (
+        ~optax.tree.path_mask('element3/.*'),
+        ~optax.tree.where_mask(lambda m: m.element3),
+        optax.tree.path_mask(
+            'element[12]/.*', *(['activation'] if model.activation else [])
+        ),
+    ):
+      chex.assert_trees_all_equal(mask(model), wanted)
+    transform = optax.selective_transform(
+        optax.sgd(1.0), train_mask=optax.tree.where_mask(
+            lambda m: (m.element1, m.element2)
+        ),
+    )  # fmt: skip
+    grads = jax.tree.map(jnp.ones_like, models.params_of(model)[0])
+    updates, _ = transform.update(grads, transform.init(model), model)
+    new = optax.apply_updates(model, updates)
+    np.testing.assert_array_equal(new.element2.weight, 0.0)
+    np.testing.assert_array_equal(new.element3.weight, 1.0)
+
+  @chex.variants(**ALL)
+  def test_injected(self):
+    net = nets.Net()
+    mask = optax.tree.path_mask('.*/weight') & ~optax.tree.path_mask('norm/.*')
+    transform = optax.inject_hyperparams(optax.adamw)(
+        1.0, weight_decay=0.5, mask=mask
+    )
+    grads = jax.tree.map(jnp.zeros_like, net)
+    updates, _ = self.variant(transform.update)(
+        grads, self.variant(transform.init)(net), net
+    )
+    wanted = jax.tree.map(
+        lambda m, p: np.asarray(-0.5 * p * m), nets.weight_mask(net), net
+    )
+    chex.assert_trees_all_close(updates, wanted)
+
+  @chex.variants(**ALL)
+  def test_labels(self):
+    model = models.MODELS['mlp']()
+    params, _ = models.params_of(model)
+    transform = optax.partition(
+        {'first': optax.sgd(1.0), 'last': optax.sgd(2.0)},
+        optax.tree.path_labels({'layers/0/.*': 'first'}, default='last'),
+    )
+    state = transform.init(model)
+    updates = self.variant(lambda p: transform.update(p, state, p)[0])(params)
+    chex.assert_trees_all_close(
+        updates,
+        jax.tree_util.tree_map_with_path(
+            lambda path, p: np.asarray(-p if path[1].idx == 0 else -2.0 * p),
+            params,
+        ),
+    )
+
+  def test_masks_are_resolved_while_tracing_alone(self):
+    seen = []
+    mask = optax.tree.leaf_mask(lambda x: seen.append(x.shape) or x.ndim > 1)
+    transform = optax.masked(optax.scale(3.0), mask)
+    params = {'w': jnp.ones((2, 2)), 'b': jnp.ones(2)}
+    update = jax.jit(transform.update)
+    state = transform.init(params)
+    seen.clear()
+    for _ in range(3):
+      update(params, state)
+    self.assertLen(seen, 2)
+
+  def test_typo_on_a_filtered_model_is_no_silence(self):
+    params, _ = models.params_of(models.MODELS['mlp']())
+    transform = optax.freeze(optax.tree.path_mask('layer/0/.*'))
+    with self.assertRaisesRegex(ValueError, 'nearest first: .layers/0/'):
+      transform.init(params)
+
+  @parameterized.parameters(
+      optax.tree.path_mask('.*/b'),
+      optax.tree.where_mask(lambda p: [layer['b'] for layer in p]),
+      optax.tree.leaf_mask(lambda x: x.ndim > 1),
+      optax.tree.path_mask('.*/b') & ~optax.tree.path_mask('9/.*'),
+  )
+  def test_ten_thousand_leaves_take_no_time(self, mask):
+    """A tenth of a second would be felt; a benchmark measures it."""
+    layer = {'w': np.ones((2, 2)), 'b': np.ones(2)}
+    params = [dict(layer) for _ in range(5000)]
+    mask(params)
+    start = time.process_time()
+    mask(params)
+    self.assertLess(time.process_time() - start, 0.5)

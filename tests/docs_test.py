@@ -1,0 +1,41 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""The code of the pages in docs/ runs, and prints what they say."""
+
+import doctest
+import pathlib
+import re
+
+from absl.testing import parameterized
+
+_DOCS = pathlib.Path(__file__).resolve().parents[1] / 'docs'
+_PAGES = sorted(page.name for page in _DOCS.glob('*.md'))
+
+
+class DocsTest(parameterized.TestCase):
+
+  @parameterized.parameters(_PAGES)
+  def test_code(self, page):
+    text = (_DOCS / page).read_text('utf-8')
+    code = ''.join(re.findall(r'```pycon\n(.*?)```', text, re.S))
+    test = doctest.DocTestParser().get_doctest(code, {}, page, page, 0)
+    self.assertNotEmpty(test.examples)
+    found = []
+    runner = doctest.DocTestRunner(verbose=False)
+    runner.run(test, out=found.append)
+    self.assertEqual(runner.failures, 0, ''.join(found))
+
+  def test_there_are_pages(self):
+    self.assertIn('choosing-parameters.md', _PAGES)
