@@ -25,7 +25,7 @@ _ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 class BenchmarksTest(parameterized.TestCase):
 
-  @parameterized.parameters('choosing')
+  @parameterized.parameters(('choosing',))
   def test_quick_run(self, name):
     result = subprocess.run(
         [sys.executable, '-m', f'benchmarks.{name}', '--quick'],
