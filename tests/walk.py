@@ -44,7 +44,6 @@ def _make(optax, name: str, factory: Callable[..., Any]):
   if name == 'named_chain':
     return factory(('x', adam), ('y', optax.sgd(0.1)))
   required = settings.required(optax) | {
-      'freeze_mask': matrices,
       'inner': adam,
       'key': 0,
       'mask': matrices,
@@ -55,7 +54,7 @@ def _make(optax, name: str, factory: Callable[..., Any]):
   for key, parameter in inspect.signature(factory).parameters.items():
     if parameter.default is inspect.Parameter.empty:
       kwargs[key] = required.get(key, 0.1)
-    elif key == 'mask':
+    elif key in ('mask', 'freeze_mask'):
       kwargs[key] = matrices
     elif key == 'weight_decay':
       kwargs[key] = 0.01

@@ -28,8 +28,12 @@ _RTOL = 1e-4
 # Params are of size one: what is lost by rounding them.
 _ATOL = 1e-6
 
-# Pristine cannot forward *args.
-_NOT_ON_PRISTINE = {'optax.chain()', 'optax.named_chain()'}
+# Pristine cannot forward *args, and takes a mask function for a mask here.
+_NOT_ON_PRISTINE = {
+    'optax.chain()',
+    'optax.named_chain()',
+    'optax.selective_transform(freeze_mask=function)',
+}
 # The plain optimizer's annotation admits a schedule, its code does not.
 _NOT_PLAIN = {
     'optax.novograd(weight_decay=schedule)',

@@ -154,7 +154,7 @@ OTHER = {
 }
 
 # Arguments without another value: they need a mesh axis, a gradient function of
-# their own or a key of another type, or they print.
+# their own or a key of another type, they print, or they exclude another one.
 FIXED = {
     'base_optimizer',
     'batch_axis_name',
@@ -163,6 +163,7 @@ FIXED = {
     'opaque_mode',
     'random_seed',
     'seed',
+    'train_mask',
     'verbose',
     'print_win_rate_every_n_steps',
 }
@@ -223,7 +224,8 @@ def settings(optax) -> Iterator[Setting]:
       continue
     defaults = {}
     for key, parameter in parameters.items():
-      if parameter.default is inspect.Parameter.empty:
+      # On pristine, this one has no default.
+      if parameter.default is inspect.Parameter.empty or key == 'freeze_mask':
         defaults[key] = given.get(key, 0.1)
       else:
         defaults[key] = parameter.default

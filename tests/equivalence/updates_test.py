@@ -39,6 +39,9 @@ _NOT_ON_PRISTINE = {
     'optax.contrib.scale_by_galore',
 }
 
+# Here pristine takes a mask function for a mask, and freezes everything.
+_FROZEN_ON_PRISTINE = 'optax.selective_transform'
+
 _LABELS = list(walk.makers(optax))
 
 
@@ -74,7 +77,9 @@ class UpdatesTest(parameterized.TestCase):
     ]
 
   @parameterized.named_parameters(
-      (label, label) for label in _LABELS if label not in _NOT_ON_PRISTINE
+      (label, label)
+      for label in _LABELS
+      if label not in _NOT_ON_PRISTINE | {_FROZEN_ON_PRISTINE}
   )
   def test_ten_steps(self, label):
     found = []
@@ -100,3 +105,11 @@ class UpdatesTest(parameterized.TestCase):
     jax.eval_shape(new.step, new.params, new.init())
     with self.assertRaises((AttributeError, TypeError, ValueError)):
       jax.eval_shape(old.step, old.params, old.init())
+
+  def test_what_pristine_does_wrong(self):
+    is_frozen = []
+    for run in self._runs(_FROZEN_ON_PRISTINE):
+      _, _, updates = run.step(run.params, run.init())
+      is_frozen.append([not u.any() for u in jax.tree.leaves(updates)])
+    self.assertEqual(is_frozen[0], [True] * 4)
+    self.assertEqual(is_frozen[1], [True, False] * 2)
