@@ -46,16 +46,15 @@ def _make(optax, name: str, factory: Callable[..., Any]):
   required = settings.required(optax) | {
       'inner': adam,
       'key': 0,
-      'mask': matrices,
       'optimizer': adam,
       'param_labels': _labels,
   }
   kwargs = {}
   for key, parameter in inspect.signature(factory).parameters.items():
-    if parameter.default is inspect.Parameter.empty:
-      kwargs[key] = required.get(key, 0.1)
-    elif key in ('mask', 'freeze_mask'):
+    if key in ('mask', 'freeze_mask'):
       kwargs[key] = matrices
+    elif parameter.default is inspect.Parameter.empty:
+      kwargs[key] = required.get(key, 0.1)
     elif key == 'weight_decay':
       kwargs[key] = 0.01
   if name == 'sam':
