@@ -1,0 +1,77 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Fresh states can be donated, with the params: they share no buffer."""
+
+import collections
+import warnings
+
+from absl.testing import parameterized
+import equinox as eqx
+import jax
+import models
+import optax
+import walk
+
+
+def _buffers(tree):
+  """Returns where the arrays of a tree are in memory."""
+  found = []
+  for leaf in jax.tree.leaves(tree):
+    if isinstance(leaf, jax.Array):
+      if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        leaf = jax.random.key_data(leaf)
+      found.append(leaf.unsafe_buffer_pointer())
+  return found
+
+
+class DonationTest(parameterized.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    warnings.simplefilter('ignore')  # Of deprecated factories.
+
+  @parameterized.named_parameters(
+      (label, label) for label in walk.makers(optax)
+  )
+  def test_two_states_and_the_params_share_nothing(self, label):
+    run = walk.Run(optax, label, 'mlp', ('model', 'model'))
+    states = [run.init(), run.init()]
+    counts = collections.Counter(_buffers([run.params, *states]))
+    if isinstance(run.params, optax.LookaheadParams):
+      counts -= collections.Counter(_buffers(run.params.fast))  # It has two.
+    self.assertEqual({n for n in counts.values() if n > 1}, set())
+
+  def test_a_model_and_its_state_are_donated(self):
+    model = models.MODELS['mlp']()
+    solver = optax.lbfgs()
+    params, static = models.params_of(model)
+    loss = lambda p: models.loss(eqx.combine(p, static))
+
+    @jax.jit
+    def step(params, state):
+      value, grad = jax.value_and_grad(loss)(params)
+      updates, state = solver.update(
+          grad, state, params, value=value, grad=grad, value_fn=loss
+      )
+      return optax.apply_updates(params, updates), state
+
+    wanted = step(params, solver.init(model))
+    donating = jax.jit(step, donate_argnums=(0, 1))
+    state = solver.init(model)
+    found = donating(params, state)
+    for new, old in zip(jax.tree.leaves(found), jax.tree.leaves(wanted)):
+      self.assertTrue((new == old).all())
+    self.assertTrue(state[0].diff_params_memory.layers[0].weight.is_deleted())
+    self.assertTrue(state[0].diff_updates_memory.layers[0].weight.is_deleted())
