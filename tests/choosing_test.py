@@ -193,6 +193,31 @@ class ChoosingTest(chex.TestCase):
         ),
     )
 
+  @chex.variants(with_jit=True, without_jit=True)
+  def test_muon(self):
+    """It partitions the params, so most of them are hidden from the masks."""
+    params, _ = models.params_of(models.MODELS['mlp']())
+    numbers = optax.contrib.MuonDimensionNumbers()
+    by_path = optax.tree.path_labels({'layers/0/weight': numbers, '.*': None})
+    decay = optax.tree.where_mask(lambda m: [x.weight for x in m.layers])
+    found = []
+    for dimension_numbers, mask, weight_decay in (
+        (by_path, decay, 0.5),
+        (by_path(params), decay(params), 0.5),
+        (by_path, decay, 0.0),
+    ):
+      transform = optax.contrib.muon(
+          0.1,
+          weight_decay=weight_decay,
+          weight_decay_mask=mask,
+          muon_weight_dimension_numbers=dimension_numbers,
+      )
+      state = self.variant(transform.init)(params)
+      found.append(self.variant(transform.update)(params, state, params)[0])
+    chex.assert_trees_all_equal(found[0], found[1])
+    weights = [updates.layers[0].weight for updates in found]
+    self.assertTrue((weights[0] != weights[2]).all())
+
   def test_masks_are_resolved_while_tracing_alone(self):
     seen = []
     mask = optax.tree.leaf_mask(lambda x: seen.append(x.shape) or x.ndim > 1)
