@@ -20,6 +20,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
+from training import train_by_line_search
 
 _TIMES = jnp.linspace(0.0, 1.5, 6)
 _STARTS = jnp.asarray([[2.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
@@ -85,27 +86,6 @@ def _train_by_adam(model, steps):
   return model, losses
 
 
-def _train_by_line_search(transform, params, loss, steps):
-  """Returns the params, which may be a model, and the losses on the way."""
-  value_and_grad = optax.value_and_grad_from_state(loss)
-
-  @eqx.filter_jit
-  def step(params, state):
-    value, grad = value_and_grad(params, state=state)
-    updates, state = transform.update(
-        grad, state, params, value=value, grad=grad, value_fn=loss
-    )
-    return optax.apply_updates(params, updates), state, value
-
-  # The first state has weak types; without them, the step is compiled once.
-  state = jax.tree.map(lambda x: x.astype(x.dtype), transform.init(params))
-  losses = []
-  for _ in range(steps):
-    params, state, value = step(params, state)
-    losses.append(value.item())
-  return params, losses
-
-
 class NeuralODETest(chex.TestCase):
 
   def _assert_static_leaves_are_the_same(self, model):
@@ -123,13 +103,13 @@ class NeuralODETest(chex.TestCase):
     self.assertLess(losses[-1], 0.5 * losses[0])
     self._assert_static_leaves_are_the_same(model)
 
-    found, losses = _train_by_line_search(optax.lbfgs(), model, _loss, 10)
+    found, losses = train_by_line_search(optax.lbfgs(), model, _loss, 10)
     self.assertEqual(losses, sorted(losses, reverse=True))
     self.assertLess(losses[-1], 0.1 * losses[0])
     self._assert_static_leaves_are_the_same(found)
 
     params, static = eqx.partition(model, eqx.is_inexact_array)
-    params, wanted_losses = _train_by_line_search(
+    params, wanted_losses = train_by_line_search(
         optax.lbfgs(), params, lambda p: _loss(eqx.combine(p, static)), 10
     )
     self.assertEqual(losses, wanted_losses)
@@ -143,7 +123,7 @@ class NeuralODETest(chex.TestCase):
         lambda m: m.field.layers[-1], jax.tree.map(lambda _: True, model), False
     )
     transform = optax.selective_transform(optax.lbfgs(), freeze_mask=held)
-    found, losses = _train_by_line_search(transform, model, _loss, 10)
+    found, losses = train_by_line_search(transform, model, _loss, 10)
     self.assertEqual(losses, sorted(losses, reverse=True))
     self.assertLess(losses[-1], 0.1 * losses[0])
     self._assert_static_leaves_are_the_same(found)

@@ -27,6 +27,7 @@ from flax import nnx
 import jax
 import jax.numpy as jnp
 import optax
+from training import train_by_line_search
 
 _X = jax.random.normal(jax.random.key(1), (16, 3))
 _Y = jnp.stack([jnp.sin(_X[:, 0]), _X[:, 1] * _X[:, 2]], axis=1)
@@ -261,31 +262,10 @@ def _lbfgs_by_hand(is_held):
   """Returns arrays and losses; where held, the first layer's are constants."""
   number = 2 if is_held else 0
   constants, params = _start()[:number], _start()[number:]
-  params, losses = _train_by_line_search(
-      optax.lbfgs(), params, lambda xs: _loss_of_arrays(constants + xs)
+  params, losses = train_by_line_search(
+      optax.lbfgs(), params, lambda xs: _loss_of_arrays(constants + xs), 4
   )
   return constants + params, losses
-
-
-def _train_by_line_search(transform, params, loss):
-  """Returns the params after some steps, and the losses before each."""
-  value_and_grad = optax.value_and_grad_from_state(loss)
-
-  @eqx.filter_jit
-  def step(params, state):
-    value, grad = value_and_grad(params, state=state)
-    updates, state = transform.update(
-        grad, state, params, value=value, grad=grad, value_fn=loss
-    )
-    return optax.apply_updates(params, updates), state, value
-
-  # The first state has weak types; without them, the step is compiled once.
-  state = jax.tree.map(lambda x: x.astype(x.dtype), transform.init(params))
-  losses = []
-  for _ in range(4):
-    params, state, value = step(params, state)
-    losses.append(value.item())
-  return params, losses
 
 
 def _make_step(transform, loss):
@@ -379,7 +359,7 @@ class FrameworksTest(chex.TestCase):
   @_each(_RAW)
   def test_lbfgs_takes_the_raw_model(self, name):
     start, loss = _make(name)
-    model, losses = _train_by_line_search(optax.lbfgs(), start, loss)
+    model, losses = train_by_line_search(optax.lbfgs(), start, loss, 4)
     wanted, wanted_losses = _lbfgs_by_hand(is_held=False)
     self.assertLess(losses[-1], 0.2 * losses[0])
     chex.assert_trees_all_close(losses, wanted_losses, rtol=1e-5)
@@ -392,7 +372,7 @@ class FrameworksTest(chex.TestCase):
     transform = optax.selective_transform(
         optax.lbfgs(), freeze_mask=_held(start)
     )
-    model, losses = _train_by_line_search(transform, start, loss)
+    model, losses = train_by_line_search(transform, start, loss, 4)
     wanted, wanted_losses = _lbfgs_by_hand(is_held=True)
     self.assertLess(losses[-1], 0.2 * losses[0])
     chex.assert_trees_all_close(losses, wanted_losses, rtol=1e-5)

@@ -21,11 +21,8 @@ from typing import Any, Callable
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import models
 import settings
-
-_PER_EXAMPLE = {'differentially_private_aggregate', 'dpsgd'}
 
 
 def matrices(params):
@@ -105,15 +102,9 @@ def program_text(program: Any) -> str:
 
 def _extra_args(name, params, grads, loss):
   """Returns what else update takes; `loss` is called with what it is given."""
-  if name in ('sophia', 'hutchinson_estimator_diag_hessian'):
-    return {'obj_fn': loss}
-  if 'lbfgs' in name or name.endswith('linesearch'):
-    return {'value': loss(params), 'grad': grads, 'value_fn': loss}
-  if 'momo' in name or 'polyak' in name or name == 'reduce_on_plateau':
-    return {'value': loss(params)}
   if name == 'sam_opaque':
     return {'grad_fn': lambda p, _: eqx.filter_grad(loss)(p)}
-  return {}
+  return settings.extra_args(name, params, grads, loss)
 
 
 class Run:
@@ -173,8 +164,8 @@ class Run:
         grads,
         models.loss if self._given[1] == 'model' else loss,
     )
-    if self._name in _PER_EXAMPLE:
-      grads = jax.tree.map(lambda g: jnp.stack([g, -2 * g]), grads)
+    if self._name in settings.PER_EXAMPLE:
+      grads = settings.per_example(grads)
     updates, state = self._optimizer.update(
         grads, state, self._give(1, params), **extra_args
     )

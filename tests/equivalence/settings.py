@@ -264,6 +264,15 @@ def settings(optax) -> Iterator[Setting]:
       )
 
 
+# They take a gradient for each example of a batch.
+PER_EXAMPLE = {'differentially_private_aggregate', 'dpsgd'}
+
+
+def per_example(grads):
+  """Returns gradients for a batch of two examples."""
+  return jax.tree.map(lambda g: jnp.stack([g, -2 * g]), grads)
+
+
 def _data(optax, name: str):
   """Returns params and the gradients of each step, all of full rank."""
   random = np.random.RandomState(0)
@@ -277,19 +286,19 @@ def _data(optax, name: str):
   grads = [draw() for _ in range(STEPS)]
   if name == 'lookahead':
     params = optax.LookaheadParams.init_synced(params)
-  if name in ('differentially_private_aggregate', 'dpsgd'):
-    grads = [jax.tree.map(lambda g: jnp.stack([g, -2 * g]), g) for g in grads]
+  if name in PER_EXAMPLE:
+    grads = [per_example(g) for g in grads]
   return params, grads
 
 
-def _extra_args(name: str, params, grads) -> dict[str, Any]:
+def extra_args(name: str, params, grads, loss) -> dict[str, Any]:
+  """Returns what else `update` takes, of a loss and its gradient."""
   if name in ('sophia', 'hutchinson_estimator_diag_hessian'):
-    return {'obj_fn': _norm}
-  if name == 'lbfgs' or name.endswith('linesearch'):
-    grads = jax.grad(_norm)(params)
-    return {'value': _norm(params), 'grad': grads, 'value_fn': _norm}
+    return {'obj_fn': loss}
+  if 'lbfgs' in name or name.endswith('linesearch'):
+    return {'value': loss(params), 'grad': grads, 'value_fn': loss}
   if 'momo' in name or 'polyak' in name or name == 'reduce_on_plateau':
-    return {'value': _norm(params)}
+    return {'value': loss(params)}
   return {}
 
 
@@ -315,8 +324,8 @@ def run(optax, setting: Setting, mode: str) -> dict[str, np.ndarray]:
 
   @jax.jit
   def step(params, state, grads):
-    extra_args = _extra_args(name, params, grads)
-    updates, state = optimizer.update(grads, state, params, **extra_args)
+    more = extra_args(name, params, jax.grad(_norm)(params), _norm)
+    updates, state = optimizer.update(grads, state, params, **more)
     return updates, state, optax.apply_updates(
         params, jax.tree.map(lambda u: 0.1 * u, updates)
     )
