@@ -1,0 +1,85 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""All benchmarks: `python -m benchmarks`, or a part of them: `--help`."""
+
+import argparse
+import pathlib
+import re
+
+from benchmarks import adamw
+from benchmarks import engine
+from benchmarks import lbfgs
+from benchmarks import masks
+from benchmarks import report
+from benchmarks import solves
+import jax
+import tqdm
+
+_ROUNDS = 15
+_QUICK_ROUNDS = 2
+
+
+def _arguments() -> argparse.Namespace:
+  parser = argparse.ArgumentParser('benchmarks', description=__doc__)
+  parser.add_argument(
+      '--quick', action='store_true', help='small sizes, to see that it runs'
+  )
+  parser.add_argument('--only', metavar='REGEX', help='cases to run, by name')
+  parser.add_argument('--rounds', type=int, help=f'at most, or {_ROUNDS}')
+  parser.add_argument('--list', action='store_true', help='name the cases')
+  parser.add_argument(
+      '--out',
+      type=pathlib.Path,
+      default=pathlib.Path(__file__).parent / 'results',
+      help='the directory for results (benchmarks/results)',
+  )
+  arguments = parser.parse_args()
+  if arguments.rounds is None:
+    arguments.rounds = _QUICK_ROUNDS if arguments.quick else _ROUNDS
+  if arguments.rounds < 1:
+    parser.error('--rounds must be positive')
+  return arguments
+
+
+def main() -> None:
+  arguments = _arguments()
+  chosen = [
+      case
+      for group in (adamw, lbfgs, solves, masks)
+      for case in group.cases(arguments.quick)
+      if re.search(arguments.only or '', case.name)
+  ]
+  if not chosen:
+    raise SystemExit(f'No case matches {arguments.only!r}: see --list.')
+  if arguments.list:
+    print('\n'.join(case.name for case in chosen))
+    return
+  # What an earlier run compiled must not make this one faster.
+  jax.config.update('jax_enable_compilation_cache', False)
+  records = []
+  with tqdm.tqdm(chosen, unit='case') as progress:
+    for case in progress:
+      progress.set_description(case.name)
+      records.append(engine.measure(case, arguments.rounds))
+      for name, result in records[-1]['candidates'].items():
+        if 'not_run' in result:
+          progress.write(f'not run: {case.name}: {name}: {result["not_run"]}')
+  print(
+      report.write(records, arguments.out, arguments.quick, arguments.rounds)
+  )
+
+
+if __name__ == '__main__':
+  main()

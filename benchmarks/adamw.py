@@ -1,0 +1,239 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""AdamW with masked weight decay: steps, tracing, compiling, init."""
+
+import functools
+from typing import Any, Callable, Iterator, NamedTuple
+
+from benchmarks import engine
+from benchmarks import peers
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+_RATE = 1e-3
+_DECAY = 1e-2
+_CHECKED_STEPS = 3
+_MOVED = 7  # Params, grads and two moments are read, all but grads are written.
+
+PyTree = Any
+
+
+class Layer(eqx.Module):
+  weight: Any
+  bias: Any
+
+
+class Net(eqx.Module):
+  """A model that cannot be called, which pristine Optax takes as a mask."""
+
+  layers: list[Layer]
+
+
+class CallableNet(Net):
+
+  def __call__(self, x):
+    for layer in self.layers:
+      x = jnp.tanh(layer.weight @ x + layer.bias)
+    return x
+
+
+class Layout(NamedTuple):
+  """Params by name, as shapes, and the mask of those that decay."""
+
+  name: str
+  shapes: PyTree
+  mask: PyTree
+
+
+def _shape(*shape: int) -> jax.ShapeDtypeStruct:
+  return jax.ShapeDtypeStruct(shape, jnp.float32)
+
+
+def _leaves(count: int, size: int) -> Layout:
+  """Returns a list of leaves, of which every second one decays."""
+  leaves = 'leaf' if count == 1 else 'leaves'
+  name = f'{count:,} {leaves} of {size:,}'
+  shapes = [_shape(size)] * count
+  return Layout(name, shapes, [i % 2 == 0 for i in range(count)])
+
+
+def _module(kind: type[Net], name: str, layers: int, width: int) -> Layout:
+  """Returns a model whose weights decay, and its biases don't."""
+  made = lambda weight, bias: kind([Layer(weight, bias)] * layers)
+  shapes = made(_shape(width, width), _shape(width))
+  return Layout(f'{name}, {2 * layers} leaves', shapes, made(True, False))
+
+
+def _arrays(shapes: PyTree, seed: int) -> PyTree:
+  generator = np.random.default_rng(seed)
+  return jax.tree.map(
+      lambda x: jnp.asarray(generator.standard_normal(x.shape, np.float32)),
+      shapes,
+  )
+
+
+def _mask(layout: Layout, kind: str) -> Any:
+  return {
+      'mask tree': layout.mask,
+      'mask function': lambda params: jax.tree.unflatten(
+          jax.tree.structure(params), jax.tree.leaves(layout.mask)
+      ),
+      'no mask': None,
+  }[kind]
+
+
+class _Optimizer:
+  """AdamW of the fork or of pristine Optax, and its step."""
+
+  def __init__(self, library: str, layout: Layout, kind: str):
+    self.init, self._update = peers.optax_of(library).adamw(
+        _RATE, weight_decay=_DECAY, mask=_mask(layout, kind)
+    )
+    self._apply = peers.optax_of(library).apply_updates
+    self._shapes = layout.shapes
+
+  def step(self, params: PyTree, state: PyTree, grads: PyTree):
+    updates, state = self._update(grads, state, params)
+    return self._apply(params, updates), state
+
+  def jitted(self):
+    # A new function each time, or JAX remembers what it traced.
+    step = lambda *arguments: self.step(*arguments)
+    return jax.jit(step, donate_argnums=(0, 1))
+
+  def lowered(self):
+    state = jax.eval_shape(self.init, self._shapes)
+    return self.jitted().lower(self._shapes, state, self._shapes)
+
+
+def _stepping(make: Callable[[], _Optimizer], shapes: PyTree, jit: bool):
+  optimizer = make()
+  step = optimizer.jitted() if jit else optimizer.step
+  params, grads = _arrays(shapes, 0), _arrays(shapes, 1)
+  state = jax.tree.map(jnp.copy, optimizer.init(params))
+
+  def run():
+    nonlocal params, state
+    params, state = jax.block_until_ready(step(params, state, grads))
+
+  for _ in range(_CHECKED_STEPS):
+    run()
+  return engine.Ready(run, answer=jax.tree.map(np.asarray, params))
+
+
+def _initializing(make: Callable[[], _Optimizer], shapes: PyTree):
+  optimizer, params = make(), _arrays(shapes, 0)
+  return engine.Ready(lambda: jax.block_until_ready(optimizer.init(params)))
+
+
+def _lowering(make: Callable[[], _Optimizer], shapes: PyTree):
+  del shapes
+  optimizer = make()
+  return engine.Ready(lambda: optimizer.lowered())
+
+
+def _compiling(make: Callable[[], _Optimizer], shapes: PyTree):
+  del shapes
+  optimizer = make()
+  return engine.Ready(lambda lowered: lowered.compile(), optimizer.lowered)
+
+
+def _torch(layout: Layout) -> engine.Ready:
+  """Returns PyTorch's AdamW with a group that decays, and one that doesn't."""
+  torch, device = peers.torch_and_device()
+  tensors = lambda seed: [
+      torch.tensor(np.asarray(x), device=device)
+      for x in jax.tree.leaves(_arrays(layout.shapes, seed))
+  ]
+  params = tensors(0)
+  for param, grad in zip(params, tensors(1)):
+    param.grad = grad
+  mask = jax.tree.leaves(layout.mask)
+  group = lambda decays: [p for p, m in zip(params, mask) if m == decays]
+  groups = [
+      {'params': group(True), 'weight_decay': _DECAY},
+      {'params': group(False), 'weight_decay': 0.0},
+  ]
+  optimizer = torch.optim.AdamW(
+      [g for g in groups if g['params']], lr=_RATE, fused=True
+  )
+
+  def run():
+    optimizer.step()
+    if device == 'cuda':
+      torch.cuda.synchronize()
+
+  for _ in range(_CHECKED_STEPS):
+    run()
+  return engine.Ready(run, answer=[p.cpu().numpy().copy() for p in params])
+
+
+def _without_answer(factory: Callable[[], engine.Ready]) -> engine.Ready:
+  ready = factory()
+  ready.answer = None  # All params decay, which is another problem.
+  return ready
+
+
+def _case(
+    measure: str, layout: Layout, kind: str, factory: Callable[..., Any]
+) -> engine.Case:
+  """Returns one case: masked and unmasked, of the fork and pristine."""
+  def candidate(library, kind):
+    make = functools.partial(_Optimizer, library, layout, kind)
+    return functools.partial(factory, make, layout.shapes)
+
+  candidates = {}
+  for library in (peers.FORK, peers.PRISTINE):
+    candidates[library] = candidate(library, kind)
+    candidates[f'{library}, no mask'] = functools.partial(
+        _without_answer, candidate(library, 'no mask')
+    )
+  name = f'adamw/{measure}/{layout.name}/{kind}'
+  moved = None
+  if measure == 'step':
+    candidates['PyTorch'] = functools.partial(_torch, layout)
+    moved = _MOVED * 4 * sum(x.size for x in jax.tree.leaves(layout.shapes))
+  return engine.Case(name, candidates, bytes_moved=moved, tolerance=1e-5)
+
+
+def cases(quick: bool) -> Iterator[engine.Case]:
+  """Yields the cases of this group, small ones if ``quick``."""
+  if quick:
+    layouts = [_leaves(10, 1000), _module(Net, 'module', 3, 16)]
+    raw = _module(CallableNet, 'callable module', 3, 16)
+  else:
+    layouts = [
+        _leaves(1, 10**7),
+        _leaves(100, 10**5),
+        _leaves(1000, 64),
+        _module(Net, 'module', 50, 256),
+    ]
+    raw = _module(CallableNet, 'callable module', 50, 256)
+  stepping = functools.partial(_stepping, jit=True)
+  for layout in layouts + [raw]:
+    # Compiled, all kinds of masks are the same.
+    yield _case('step', layout, 'mask tree', stepping)
+  eager = functools.partial(_stepping, jit=False)
+  for measure, factory, kinds in (
+      ('eager step', eager, ('mask tree', 'mask function')),
+      ('init', _initializing, ('mask tree', 'mask function')),
+      ('trace and lower', _lowering, ('mask tree', 'mask function')),
+      ('compile', _compiling, ('mask tree',)),
+  ):
+    for layout in layouts:
+      for kind in kinds:
+        yield _case(measure, layout, kind, factory)

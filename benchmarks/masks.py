@@ -1,0 +1,85 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""What a mask costs to make, beside what one would do instead.
+
+Masks are made while JAX is tracing, so this is no part of a compiled step.
+"""
+
+import functools
+from typing import Any, Callable, Iterator
+
+from benchmarks import engine
+import equinox as eqx
+import jax
+import numpy as np
+import optax
+
+_BASELINE = 'eqx.tree_at on tree_map'
+
+
+class Layer(eqx.Module):
+  weight: Any
+  bias: Any
+
+
+class Net(eqx.Module):
+  layers: list[Layer]
+
+
+def _biases(net):
+  return [layer.bias for layer in net.layers]
+
+
+def _by_tree_at(net):
+  nothing = jax.tree.map(lambda _: False, net)
+  return eqx.tree_at(_biases, nothing, [True] * len(net.layers))
+
+
+def _by_path(net):
+  return jax.tree_util.tree_map_with_path(
+      lambda path, _: jax.tree_util.keystr(path).endswith('.bias'), net
+  )
+
+
+_MASKS = {
+    _BASELINE: _by_tree_at,
+    'tree_map_with_path': _by_path,
+    'where_mask': optax.tree.where_mask(_biases),
+    'path_mask': optax.tree.path_mask('.*/bias'),
+    'leaf_mask': optax.tree.leaf_mask(lambda x: x.ndim == 1),
+    'path_mask & ~leaf_mask': (
+        optax.tree.path_mask('.*/bias')
+        & ~optax.tree.leaf_mask(lambda x: x.ndim > 1)
+    ),
+}
+
+
+def _making(mask: Callable[[Net], Net], layers: int) -> engine.Ready:
+  net = Net([Layer(np.ones((2, 2)), np.ones(2)) for _ in range(layers)])
+  return engine.Ready(lambda: mask(net), answer=mask(net))
+
+
+def cases(quick: bool) -> Iterator[engine.Case]:
+  """Yields the cases of this group, small ones if ``quick``."""
+  for layers in (50,) if quick else (50, 5000):
+    yield engine.Case(
+        f'masks/make/{2 * layers:,} leaves',
+        {
+            name: functools.partial(_making, mask, layers)
+            for name, mask in _MASKS.items()
+        },
+        baseline=_BASELINE,
+        tolerance=0.0,
+    )

@@ -1,0 +1,45 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""The libraries that are compared, each loaded when it is needed first."""
+
+import functools
+import types
+
+import jax
+import optax
+
+from optax_fork import pristine
+
+FORK = 'fork'
+PRISTINE = 'pristine'
+PACKAGES = (
+    'jax', 'jaxlib', 'numpy', 'equinox', 'jaxopt', 'optimistix', 'scipy',
+    'scikit-learn', 'torch',
+)  # fmt: skip
+
+
+@functools.cache
+def optax_of(name: str) -> types.ModuleType:
+  """Returns the module ``optax`` of the fork or of the pinned release."""
+  return {FORK: lambda: optax, PRISTINE: pristine.load}[name]()
+
+
+@functools.cache
+def torch_and_device() -> tuple[types.ModuleType, str]:
+  """Returns PyTorch, and the device that is the same as JAX's."""
+  import torch  # pylint: disable=import-outside-toplevel
+
+  on_gpu = jax.default_backend() == 'gpu' and torch.cuda.is_available()
+  return torch, 'cuda' if on_gpu else 'cpu'

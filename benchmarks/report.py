@@ -1,0 +1,198 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Results as JSON, as Markdown tables and as pictures."""
+
+import datetime
+from importlib import metadata
+import itertools
+import json
+import os
+import pathlib
+import platform
+from typing import Any, Optional
+
+from benchmarks import engine
+from benchmarks import peers
+from benchmarks import plots
+import jax
+
+_MISSING = 'not installed'
+
+
+def _processor() -> str:
+  """Returns the name of the processor, which only Linux keeps in a file."""
+  information = pathlib.Path('/proc/cpuinfo')
+  if information.exists():
+    for line in information.read_text('utf-8').splitlines():
+      if line.startswith('model name'):
+        return line.partition(':')[2].strip()
+  return platform.processor() or platform.machine()
+
+
+def _version(package: str) -> str:
+  try:
+    return metadata.version(package)
+  except metadata.PackageNotFoundError:
+    return _MISSING
+
+
+def _versions() -> dict[str, str]:
+  """Returns versions by package, as imported where there are two of one."""
+  versions = {package: _version(package) for package in peers.PACKAGES}
+  for library in (peers.FORK, peers.PRISTINE):
+    try:
+      version = peers.optax_of(library).__version__
+    except Exception as error:  # pylint: disable=broad-exception-caught
+      version = engine.reason(error)
+    versions[f'optax, {library}'] = version
+  return {'Python': platform.python_version(), **versions}
+
+
+def environment() -> dict[str, Any]:
+  """Returns what the times depend on, and the versions of everything."""
+  (device,) = {device.device_kind for device in jax.devices()}
+  return {
+      'date': f'{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M}',
+      'system': platform.platform(),
+      'processor': _processor(),
+      'cpus': os.cpu_count(),
+      'backend': jax.default_backend(),
+      'devices': f'{jax.device_count()} x {device}',
+      'versions': _versions(),
+  }
+
+
+def _number(value: float) -> str:
+  return f'{value:,.0f}' if value >= 100 else f'{value:.3g}'
+
+
+def _spread(values: Optional[dict[str, float]]) -> str:
+  if values is None:
+    return ''
+  low, middle, high = (
+      _number(values[name]) for name in ('low', 'median', 'high')
+  )
+  return f'{middle} ({low} to {high})'
+
+
+def _notes(result: engine.Record) -> str:
+  """Returns the details of one candidate, as a sentence."""
+  details = result['details']
+  notes = []
+  for name in ('iterations', 'evaluations'):
+    if name in details:
+      notes.append(f'{details[name]:,} {name}')
+  if 'iterations' in details:
+    each = 1000 * result['time']['median'] / max(details['iterations'], 1)
+    notes.append(f'{_number(each)} ms an iteration')
+  if 'value' in details:
+    notes.append(f'final value {details["value"]:.3g}')
+  return ', '.join(notes)
+
+
+def _row(name: str, result: engine.Record) -> list[str]:
+  if 'not_run' in result:
+    why = result['not_run'].replace('|', '\\|')
+    return [name, '', '', '', f'not run: {why}']
+  return [
+      name,
+      _number(1000 * result['time']['median']),
+      _spread(result.get('ratio')),
+      _spread(result.get('percent_of_limit')),
+      _notes(result),
+  ]
+
+
+def _table(records: list[engine.Record]) -> list[str]:
+  """Returns the lines of one table, without columns that are empty."""
+  rows = []
+  for record in records:
+    case = record['name'].partition('/')[2].replace('/', ', ')
+    for name, result in record['candidates'].items():
+      rows.append([case, *_row(name, result)])
+      case = ''  # Once is enough.
+  baseline = records[0]['baseline']
+  head = ['case', 'candidate', 'ms', f'ratio to {baseline}', '% of the limit']
+  head.append('notes')
+  kept = [i for i in range(len(head)) if any(row[i] for row in rows)]
+  line = lambda cells: f'| {" | ".join(cells[i] for i in kept)} |'
+  return [line(head), line(['---'] * len(head)), *map(line, rows)]
+
+
+def _copies(records: list[engine.Record]) -> Optional[str]:
+  """Returns the bandwidth that the limit is made of, over all cases."""
+  speeds = [
+      record['copy_gigabytes_per_second']['median']
+      for record in records
+      if 'copy_gigabytes_per_second' in record
+  ]
+  if not speeds:
+    return None
+  return f'{min(speeds):.3g} to {max(speeds):.3g} GB/s'
+
+
+def markdown(results: dict[str, Any], pictures: dict[str, str]) -> str:
+  """Returns the report.
+
+  Args:
+    results: as in the JSON file.
+    pictures: file names by group.
+  """
+  facts = dict(results['environment'])
+  versions = facts.pop('versions')
+  facts['copy bandwidth'] = _copies(results['cases'])
+  facts['rounds'] = f'at most {results["rounds"]}'
+  lines = ['# Results', '']
+  if results['quick']:
+    lines += ['A quick run, of small sizes: it shows that all runs.', '']
+  lines += ['| | |', '|---|---|']
+  lines += [f'| {key} | {value} |' for key, value in facts.items() if value]
+  lines += [f'| {key} | {value} |' for key, value in versions.items()]
+  groups = itertools.groupby(
+      results['cases'], key=lambda record: record['name'].partition('/')[0]
+  )
+  for group, records in groups:
+    records = list(records)
+    lines += ['', f'## {group}', '']
+    if group in pictures:
+      lines += [f'![{group}]({pictures[group]})', '']
+    notes = dict.fromkeys(r['notes'] for r in records if r['notes'])
+    for note in notes:
+      lines += [note, '']
+    lines += _table(records)
+  return '\n'.join(lines) + '\n'
+
+
+def write(
+    cases: list[engine.Record],
+    directory: pathlib.Path,
+    quick: bool,
+    rounds: int,
+) -> str:
+  """Writes results.json, README.md and the pictures; returns the Markdown."""
+  results = {
+      'environment': environment(),
+      'quick': quick,
+      'rounds': rounds,
+      'cases': cases,
+  }
+  directory.mkdir(parents=True, exist_ok=True)
+  # A line for each candidate: small, and yet easy to compare.
+  text = json.dumps(results, indent=1)
+  (directory / 'results.json').write_text(text + '\n', 'utf-8')
+  pictures = plots.draw(cases, directory)
+  text = markdown(results, pictures)
+  (directory / 'README.md').write_text(text, 'utf-8')
+  return text
