@@ -60,7 +60,7 @@ class Ready:
 
 
 @dataclasses.dataclass
-class Case:
+class Case:  # pylint: disable=too-many-instance-attributes
   """What is timed together.
 
   Attributes:

@@ -173,9 +173,10 @@ def _compiles(quick: bool) -> Iterator[engine.Case]:
       shapes = [
           jax.ShapeDtypeStruct(shape(i), jnp.float32) for i in range(leaves)
       ]
+      noun = 'leaf' if leaves == 1 else 'leaves'
       optimizer = 'lbfgs' if whole else 'scale_by_lbfgs'
       yield engine.Case(
-          f'lbfgs compile/{optimizer}/{kind}/{leaves:,} leaves',
+          f'lbfgs compile/{optimizer}/{kind}/{leaves:,} {noun}',
           {
               library: functools.partial(_compiling, library, whole, shapes)
               for library in _LIBRARIES

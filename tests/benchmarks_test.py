@@ -12,24 +12,76 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""The benchmarks run, on little."""
+"""The benchmarks run, on little, and hide nothing that did not run."""
 
+import json
 import pathlib
 import subprocess
 import sys
+import tempfile
 
-from absl.testing import parameterized
+from absl.testing import absltest
 
 _ROOT = pathlib.Path(__file__).resolve().parents[1]
+_OURS = 'fork'
 
 
-class BenchmarksTest(parameterized.TestCase):
+def _run(*arguments):
+  return subprocess.run(
+      [sys.executable, '-m', 'benchmarks', *arguments],
+      cwd=_ROOT, capture_output=True, text=True, check=False, timeout=900,
+  )  # fmt: skip
 
-  @parameterized.parameters(('choosing',))
-  def test_quick_run(self, name):
-    result = subprocess.run(
-        [sys.executable, '-m', f'benchmarks.{name}', '--quick'],
-        cwd=_ROOT, capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
+
+class BenchmarksTest(absltest.TestCase):
+
+  def test_quick_run_reports_all_candidates_of_all_cases(self):
+    listed = _run('--quick', '--list')
+    self.assertEqual(listed.returncode, 0, listed.stderr)
+    with tempfile.TemporaryDirectory() as scratch:
+      result = _run('--quick', '--out', scratch)
+      self.assertEqual(result.returncode, 0, result.stderr)
+      out = pathlib.Path(scratch)
+      results = json.loads((out / 'results.json').read_text('utf-8'))
+      report = (out / 'README.md').read_text('utf-8')
+      for line in report.splitlines():
+        if line.startswith('!['):
+          picture = line.partition('(')[2].rstrip(')')
+          self.assertGreater((out / picture).stat().st_size, 0)
+    names = [case['name'] for case in results['cases']]
+    self.assertEqual(names, listed.stdout.splitlines())
+    for case in results['cases']:
+      for name, candidate in case['candidates'].items():
+        with self.subTest(f'{case["name"]}: {name}'):
+          if 'not_run' in candidate:
+            self.assertNotEmpty(candidate['not_run'])
+            self.assertFalse(name.startswith(_OURS), candidate['not_run'])
+            self.assertIn(candidate['not_run'].split('|')[0], report)
+          else:
+            self.assertNotEmpty(candidate['seconds'])
+            self.assertGreater(min(candidate['seconds']), 0)
+
+  def test_peer_that_is_missing_is_named(self):
+    # A module that cannot be imported stands for one that is not installed.
+    code = (
+        'import runpy, sys; sys.modules["jaxopt"] = None;'
+        ' sys.argv = ["benchmarks", "--quick", "--only", "Rosenbrock",'
+        ' "--out", sys.argv[1]];'
+        ' runpy.run_module("benchmarks", run_name="__main__")'
+    )
+    with tempfile.TemporaryDirectory() as scratch:
+      result = subprocess.run(
+          [sys.executable, '-c', code, scratch],
+          cwd=_ROOT, capture_output=True, text=True, check=False, timeout=300,
+      )  # fmt: skip
     self.assertEqual(result.returncode, 0, result.stderr)
-    self.assertIn('| `path_mask` | ', result.stdout)
+    self.assertIn('not run: jaxopt is not installed', result.stdout)
+
+  def test_wrong_pattern_is_an_error(self):
+    result = _run('--only', 'no such case')
+    self.assertNotEqual(result.returncode, 0)
+    self.assertIn('--list', result.stderr)
+
+
+if __name__ == '__main__':
+  absltest.main()
