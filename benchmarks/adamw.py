@@ -86,24 +86,29 @@ def _arrays(shapes: PyTree, seed: int) -> PyTree:
   )
 
 
-def _mask(layout: Layout, kind: str) -> Any:
-  return {
-      'mask tree': layout.mask,
-      'mask function': lambda params: jax.tree.unflatten(
-          jax.tree.structure(params), jax.tree.leaves(layout.mask)
-      ),
-      'no mask': None,
-  }[kind]
+def _adamw(optax: Any, layout: Layout, kind: str) -> Any:
+  """Returns AdamW, whose mask is given as ``kind`` says."""
+  mask, adamw = layout.mask, optax.adamw
+  if kind == 'mask function':
+    mask = lambda params: jax.tree.unflatten(
+        jax.tree.structure(params), jax.tree.leaves(layout.mask)
+    )
+  elif kind == 'no mask':
+    mask = None
+  elif kind == 'injected':
+    adamw = optax.inject_hyperparams(adamw)
+  elif kind == 'injected, static_args':
+    adamw = optax.inject_hyperparams(adamw, static_args='mask')
+  return adamw(_RATE, weight_decay=_DECAY, mask=mask)
 
 
 class _Optimizer:
   """AdamW of the fork or of pristine Optax, and its step."""
 
   def __init__(self, library: str, layout: Layout, kind: str):
-    self.init, self._update = peers.optax_of(library).adamw(
-        _RATE, weight_decay=_DECAY, mask=_mask(layout, kind)
-    )
-    self._apply = peers.optax_of(library).apply_updates
+    optax = peers.optax_of(library)
+    self.init, self._update = _adamw(optax, layout, kind)
+    self._apply = optax.apply_updates
     self._shapes = layout.shapes
 
   def step(self, params: PyTree, state: PyTree, grads: PyTree):
@@ -188,14 +193,18 @@ def _without_answer(factory: Callable[[], engine.Ready]) -> engine.Ready:
   return ready
 
 
+def _candidate(
+    factory: Callable[..., Any], library: str, layout: Layout, kind: str
+) -> Callable[[], engine.Ready]:
+  make = functools.partial(_Optimizer, library, layout, kind)
+  return functools.partial(factory, make, layout.shapes)
+
+
 def _case(
     measure: str, layout: Layout, kind: str, factory: Callable[..., Any]
 ) -> engine.Case:
   """Returns one case: masked and unmasked, of the fork and pristine."""
-  def candidate(library, kind):
-    make = functools.partial(_Optimizer, library, layout, kind)
-    return functools.partial(factory, make, layout.shapes)
-
+  candidate = lambda library, kind: _candidate(factory, library, layout, kind)
   libraries = (peers.FORK, peers.PRISTINE)
   candidates = {library: candidate(library, kind) for library in libraries}
   if kind == 'mask tree':  # Once is enough.
@@ -209,6 +218,20 @@ def _case(
     candidates['PyTorch'] = functools.partial(_torch, layout)
     moved = _MOVED * 4 * sum(x.size for x in jax.tree.leaves(layout.shapes))
   return engine.Case(name, candidates, bytes_moved=moved, tolerance=1e-5)
+
+
+def _injected(layout: Layout, factory: Callable[..., Any]) -> engine.Case:
+  """Returns a step whose learning rate is part of its state."""
+  candidate = functools.partial(_candidate, factory)
+  baseline = 'pristine, static_args'
+  candidates = {
+      peers.FORK: candidate(peers.FORK, layout, 'injected'),
+      peers.PRISTINE: candidate(peers.PRISTINE, layout, 'injected'),
+      baseline: candidate(peers.PRISTINE, layout, 'injected, static_args'),
+  }
+  return engine.Case(
+      f'adamw injected/step, {layout.name}', candidates, baseline
+  )
 
 
 def cases(quick: bool) -> Iterator[engine.Case]:
@@ -225,9 +248,10 @@ def cases(quick: bool) -> Iterator[engine.Case]:
     ]
     raw = _module(CallableNet, 'callable module', 50, 256)
   stepping = functools.partial(_stepping, jit=True)
-  for layout in layouts + [raw]:
+  for layout in layouts:
     # Compiled, all kinds of masks are the same.
     yield _case('step', layout, 'mask tree', stepping)
+  yield _injected(raw, stepping)
   eager = functools.partial(_stepping, jit=False)
   for measure, factory, kinds in (
       ('eager step', eager, ('mask tree', 'mask function')),

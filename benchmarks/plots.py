@@ -42,7 +42,8 @@ _SLOT = 0.21  # Inches of height for one candidate.
 _FIT = 3
 
 _Records = list[engine.Record]
-_Styles = dict[str, tuple[str, str]]
+_Styles = dict[str, tuple[str, str]]  # A colour and a mark, by candidate.
+_Panel = tuple[_Records, str]  # What of each candidate is shown.
 
 
 def _part(name: str, *indices: int) -> str:
@@ -86,8 +87,45 @@ def _range(values: dict[str, float]) -> tuple[float, list[list[float]]]:
   return middle, [[middle - values['low']], [values['high'] - middle]]
 
 
+def _rows(
+    panels: dict[str, _Panel], row: Callable[[str], str]
+) -> dict[str, dict[str, int]]:
+  """Returns the height of each candidate, by row and by name."""
+  rows, height = {}, 0
+  # The baseline is always 1 of itself, so it needs no point where all is ratio.
+  ratios = {field for _, field in panels.values()} == {'ratio'}
+  for records, field in panels.values():
+    for record in records:
+      names = rows.setdefault(row(record['name']), {})
+      for name, result in record['candidates'].items():
+        if field in result and not (ratios and name == record['baseline']):
+          names[name] = 0
+  rows = {label: names for label, names in rows.items() if names}
+  for names in rows.values():
+    for name in names:
+      names[name] = height
+      height += 1
+    height += 1  # A free one between two rows.
+  return rows
+
+
+def _scale(axes, field: str) -> None:
+  """Puts 1, or the limit, on an axis that shows enough around it."""
+  if field == 'ratio':
+    axes.set_xscale('log')
+    low, high = axes.get_xlim()
+    axes.set_xlim(min(low, 0.8), max(high, 1.25))
+    _ticks(axes.xaxis)
+  else:
+    axes.set_xlim(0, max(105, axes.get_xlim()[1]))
+  axes.axvline(1 if field == 'ratio' else 100, color='black', linewidth=1)
+  axes.tick_params(axis='y', length=0)
+  axes.grid(axis='x', color='0.85')
+  axes.set_axisbelow(True)
+
+
 def _dots(
-    panels: dict[str, tuple[_Records, str]], row: Callable[[str], str]
+    panels: dict[str, _Panel], row: Callable[[str], str]
 ) -> figure.Figure:
   """Returns panels side by side, with medians and bars to the quartiles.
 
@@ -95,67 +133,37 @@ def _dots(
     panels: records and what to show of them, by title.
     row: returns the row of a case, given its name. Rows are shared.
   """
-  # The baseline is always 1 of itself, so it needs no point where all is ratio.
-  ratios = {field for _, field in panels.values()} == {'ratio'}
-  slots = {}
-  for records, field in panels.values():
-    for record in records:
-      names = slots.setdefault(row(record['name']), {})
-      for name, result in record['candidates'].items():
-        if field in result and not (ratios and name == record['baseline']):
-          names[name] = None
-  height = 0.0
-  for names in slots.values():
-    for name in names:
-      names[name] = height
-      height += 1
-    height += 1
+  rows = _rows(panels, row)
+  height = 1 + max(max(names.values()) for names in rows.values())
   width = 9 if len(panels) == 1 else 3 + 3.3 * len(panels)
-  drawn = figure.Figure((width, 1.7 + _SLOT * height), layout='constrained')
-  all_axes = drawn.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+  drawn = figure.Figure((width, 2 + _SLOT * height), layout='constrained')
   styles = _styles([r for records, _ in panels.values() for r in records])
-  seen = set()
+  shown = {}
+  all_axes = drawn.subplots(1, len(panels), sharey=True, squeeze=False)[0]
   for axes, (title, (records, field)) in zip(all_axes, panels.items()):
     for record in records:
-      for name, slot in slots[row(record['name'])].items():
+      for name, slot in rows.get(row(record['name']), {}).items():
         result = record['candidates'].get(name, {})
-        own = field == 'ratio' and name == record['baseline']
-        if own or field not in result:
-          continue
-        seen.add(name)
-        color, marker = styles[name]
-        middle, errors = _range(result[field])
-        axes.errorbar(
-            middle, slot, xerr=errors, color=color, marker=marker,
-            markersize=6, linewidth=1.5, capsize=2,
-        )  # fmt: skip
-    if field == 'ratio':
-      axes.set_xscale('log')
-      low, high = axes.get_xlim()
-      axes.set_xlim(min(low, 0.8), max(high, 1.25))
-      _ticks(axes.xaxis)
-      axes.axvline(1, color='black', linewidth=1, zorder=1)
-    else:
-      axes.set_xlim(0, max(105, axes.get_xlim()[1]))
-      axes.axvline(100, color='black', linewidth=1, zorder=1)
-    for index, names in enumerate(slots.values()):
-      if index % 2 and names:
-        first, last = min(names.values()), max(names.values())
-        axes.axhspan(first - 1, last + 1, color='0.95', zorder=0, linewidth=0)
+        if field in result:
+          color, marker = styles[name]
+          middle, errors = _range(result[field])
+          shown[name] = axes.errorbar(
+              middle, slot, xerr=errors, color=color, marker=marker,
+              markersize=6, linewidth=1.5, capsize=2,
+          )  # fmt: skip
+    for names in list(rows.values())[1::2]:
+      low, high = min(names.values()), max(names.values())
+      axes.axhspan(low - 1, high + 1, color='0.95', zorder=0, linewidth=0)
     axes.set_title(title, fontsize='medium')
-    axes.tick_params(axis='y', length=0)
-    axes.grid(axis='x', color='0.85')
-    axes.set_axisbelow(True)
-  shown = {label: names for label, names in slots.items() if names}
-  middles = [np.mean(list(names.values())) for names in shown.values()]
-  all_axes[0].set_yticks(middles, list(shown))
-  all_axes[0].set_ylim(height - 1, -1)
-  handles = [
-      axes.plot([], [], color=color, marker=marker, label=name)[0]
-      for name, (color, marker) in styles.items()
-      if name in seen
-  ]
-  drawn.legend(handles=handles, loc='outside upper center', ncols=4)
+    _scale(axes, field)
+  middles = [np.mean(list(names.values())) for names in rows.values()]
+  all_axes[0].set_yticks(middles, list(rows))
+  all_axes[0].set_ylim(height, -1)
+  names = [name for name in styles if name in shown]
+  drawn.legend(
+      [shown[name] for name in names], names, loc='outside upper center',
+      ncols=3 if width < 10 else 6,
+  )  # fmt: skip
   return drawn
 
 
@@ -172,8 +180,12 @@ def _steps(records: _Records) -> figure.Figure:
   if any(map(limited, records)):
     title = '% of what memory allows'
     panels[title] = (records, 'percent_of_limit')
-  return _dots(panels, lambda name: name.partition('/')[2].replace('/', '\n', 1)
-               .replace('/', ', '))  # fmt: skip
+
+  def row(name):
+    first, *others = name.split('/')[1:]
+    return f'{first}\n{", ".join(others)}'.strip()
+
+  return _dots(panels, row)
 
 
 def _overhead(records: _Records) -> figure.Figure:
@@ -268,6 +280,7 @@ def _compiles(records: _Records) -> figure.Figure:
 
 _PLOTS = {
     'adamw step': _steps,
+    'adamw injected': _ratios,
     'adamw overhead': _overhead,
     'lbfgs step': _steps,
     'masked lbfgs': _ratios,
@@ -280,9 +293,12 @@ _PLOTS = {
 def draw(records: _Records, directory: pathlib.Path) -> dict[str, str]:
   """Writes a picture for each group and returns their names by group."""
   names = {}
-  timed = lambda record: any('time' in c for c in record['candidates'].values())
+  compared = lambda record: any(
+      'ratio' in c and name != record['baseline']
+      for name, c in record['candidates'].items()
+  )
   for group, part in _by(records, 0).items():
-    shown = list(filter(timed, part))
+    shown = list(filter(compared, part))
     if shown:
       names[group] = f'{group.replace(" ", "_")}.png'
       # Without matplotlib's version the same results are the same file.
