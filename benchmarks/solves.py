@@ -52,7 +52,7 @@ class Problem(NamedTuple):
   value: Callable[[Params], jax.Array]
   torch_value: Callable[[Any, str], Callable[[Params], Any]]
   tolerance: float = _CONVERGED
-  iterations: int = 5000
+  iterations: int = 20_000
 
 
 def _largest(tree: Any) -> jax.Array:
@@ -117,13 +117,18 @@ def _digits_network(iterations: int) -> Problem:
       inputs = tanh(inputs @ w + b)
     return inputs @ params[-2] + params[-1]
 
+  def penalty(params):
+    return _PENALTY * sum((w**2).sum() for w in params[::2])
+
   def value(params):
     scores = jax.nn.log_softmax(logits(params, jnp.asarray(x), jnp.tanh))
-    return -jnp.mean(jnp.take_along_axis(scores, jnp.asarray(y)[:, None], 1))
+    loss = -jnp.mean(jnp.take_along_axis(scores, jnp.asarray(y)[:, None], 1))
+    return loss + penalty(params)
 
   def torch_value(torch, device):
     inputs, labels = (torch.tensor(a, device=device) for a in (x, y))
-    return lambda params: torch.nn.functional.cross_entropy(
+    loss = torch.nn.functional.cross_entropy
+    return lambda params: penalty(params) + loss(
         logits(params, inputs, torch.tanh), labels
     )
 
@@ -338,7 +343,7 @@ def cases(quick: bool) -> Iterator[engine.Case]:
         x64=True,
     )
   yield _case('logistic regression', _logistic_regression, x64=True)
-  iterations = 5 if quick else 100
+  iterations = 5 if quick else 50
   yield _case(
       f'network on digits, {iterations} iterations',
       functools.partial(_digits_network, iterations),
