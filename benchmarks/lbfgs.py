@@ -16,6 +16,7 @@
 
 import functools
 import itertools
+import time
 from typing import Any, Iterator
 
 from benchmarks import engine
@@ -28,10 +29,8 @@ import numpy as np
 _MEMORY = 10
 _POINTS = 4  # Params and grads that the steps go through, again and again.
 _LIBRARIES = (peers.FORK, peers.PRISTINE)
-# Pristine Optax takes a scan over all leaves apart, and again for each product.
 _PRISTINE_STEP_LEAVES = 100
-_PRISTINE_COMPILE_LEAVES = 300
-_TOO_SLOW = 'it compiles for minutes with so many leaves'
+_PATIENCE = 20.0  # Seconds to compile; the next size takes ten times as long.
 
 PyTree = Any
 
@@ -81,7 +80,7 @@ def _moved(total: int, memory: int, donate: bool) -> int:
 
 def _stepping(library: str, leaves: int, total: int, memory: int, donate: bool):
   if library == peers.PRISTINE and leaves > _PRISTINE_STEP_LEAVES:
-    raise engine.NotRun(_TOO_SLOW)
+    raise engine.NotRun('it compiles for minutes with so many leaves')
   points = _points(leaves, total)
   optimizer = peers.optax_of(library).scale_by_lbfgs(memory)
   update = jax.jit(optimizer.update, donate_argnums=1 if donate else ())
@@ -156,11 +155,20 @@ def _lowered(optax: Any, whole: bool, shapes: PyTree):
   return jax.jit(step, donate_argnums=1).lower(shapes, state, shapes)
 
 
-def _compiling(library: str, whole: bool, shapes: PyTree):
-  if library == peers.PRISTINE and len(shapes) > _PRISTINE_COMPILE_LEAVES:
-    raise engine.NotRun(_TOO_SLOW)
+def _compiling(
+    library: str, whole: bool, shapes: PyTree, spent: dict[str, float]
+):
+  """Compiles, unless fewer leaves took too long, as ``spent`` says."""
+  if spent.get(library, 0) > _PATIENCE:
+    raise engine.NotRun(f'fewer leaves took {spent[library]:.0f} s already')
   optax = peers.optax_of(library)
-  return engine.Ready(lambda: _lowered(optax, whole, shapes).compile())
+
+  def run():
+    start = time.perf_counter()
+    _lowered(optax, whole, shapes).compile()
+    spent[library] = time.perf_counter() - start
+
+  return engine.Ready(run)
 
 
 def _compiles(quick: bool) -> Iterator[engine.Case]:
@@ -169,6 +177,7 @@ def _compiles(quick: bool) -> Iterator[engine.Case]:
       'distinct shapes': lambda i: (i + 1, 8),
   }
   for whole, (kind, shape) in itertools.product((False, True), kinds.items()):
+    spent = {}
     for leaves in (1, 2) if quick else (10, 30, 100, 300, 1000):
       shapes = [
           jax.ShapeDtypeStruct(shape(i), jnp.float32) for i in range(leaves)
@@ -178,7 +187,9 @@ def _compiles(quick: bool) -> Iterator[engine.Case]:
       yield engine.Case(
           f'lbfgs compile/{optimizer}/{kind}/{leaves:,} {noun}',
           {
-              library: functools.partial(_compiling, library, whole, shapes)
+              library: functools.partial(
+                  _compiling, library, whole, shapes, spent
+              )
               for library in _LIBRARIES
           },
           rounds=3 if 10 <= leaves < 100 else 1,
