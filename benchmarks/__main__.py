@@ -69,6 +69,7 @@ def main() -> None:
   # What an earlier run compiled must not make this one faster.
   jax.config.update('jax_enable_compilation_cache', False)
   records = []
+  environment = report.environment()
   with tqdm.tqdm(chosen, unit='case') as progress:
     for case in progress:
       progress.set_description(case.name)
@@ -76,9 +77,13 @@ def main() -> None:
       for name, result in records[-1]['candidates'].items():
         if 'not_run' in result:
           progress.write(f'not run: {case.name}: {name}: {result["not_run"]}')
-  print(
-      report.write(records, arguments.out, arguments.quick, arguments.rounds)
-  )
+  results = {
+      'environment': environment,
+      'quick': arguments.quick,
+      'rounds': arguments.rounds,
+      'cases': records,
+  }
+  print(report.write(results, arguments.out))
 
 
 if __name__ == '__main__':

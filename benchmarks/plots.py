@@ -35,9 +35,6 @@ _STYLES = {
     'optimistix': ('#CC79A7', 'P'),
     'SciPy': ('#E69F00', 'X'),
 }
-_OTHER_STYLES = [
-    style for name, style in _STYLES.items() if not name.startswith('pristine')
-]
 _SLOT = 0.21  # Inches of height for one candidate.
 _FIT = 3
 
@@ -60,8 +57,9 @@ def _by(records: _Records, index: int) -> dict[str, _Records]:
 
 
 def _styles(records: _Records) -> _Styles:
+  """Returns a style for each candidate, those that have none a free one."""
   names = dict.fromkeys(n for r in records for n in r['candidates'])
-  others = iter(_OTHER_STYLES)
+  others = iter([s for name, s in _STYLES.items() if name not in names])
   return {
       name: _STYLES[name] if name in _STYLES else next(others)
       for name in names
@@ -168,7 +166,7 @@ def _dots(
 
 
 def _title(records: _Records) -> str:
-  return f'time, {records[0]["baseline"]} = 1'
+  return f'time ({records[0]["baseline"]} = 1)'
 
 
 def _steps(records: _Records) -> figure.Figure:
@@ -190,7 +188,7 @@ def _steps(records: _Records) -> figure.Figure:
 
 def _overhead(records: _Records) -> figure.Figure:
   panels = {
-      f'{measure}, {_title(part)}': (part, 'ratio')
+      f'{measure}: {_title(part)}': (part, 'ratio')
       for measure, part in _by(records, 1).items()
   }
   return _dots(panels, lambda name: _part(name, 2, 3))
@@ -222,8 +220,8 @@ def _solves(records: _Records) -> figure.Figure:
   title = _title(records)
   each = [_an_iteration(r) for r in records]
   panels = {
-      f'whole solve, {title}': (records, 'ratio'),
-      f'one iteration, {title}': (each, 'ratio'),
+      f'whole solve: {title}': (records, 'ratio'),
+      f'one iteration: {title}': (each, 'ratio'),
   }
   return _dots(panels, lambda name: _part(name, -1).replace(', ', '\n'))
 
@@ -270,7 +268,7 @@ def _compiles(records: _Records) -> figure.Figure:
     axes.set_ylim(low, high * (high / low) ** 0.5)
     _ticks(axes.xaxis)
     axes.legend(
-        title=f'growth: of the last {_FIT} points', loc='upper left',
+        title=f'growth, from the last {_FIT} points', loc='upper left',
         fontsize='small', title_fontsize='small',
     )  # fmt: skip
   all_axes[0].set_ylabel('seconds')

@@ -41,6 +41,11 @@ def _processor() -> str:
   return platform.processor() or platform.machine()
 
 
+def _load() -> Optional[float]:
+  """Returns how many threads ran in the last minute, where it is known."""
+  return round(os.getloadavg()[0], 1) if hasattr(os, 'getloadavg') else None
+
+
 def _version(package: str) -> str:
   try:
     return metadata.version(package)
@@ -67,7 +72,8 @@ def environment() -> dict[str, Any]:
       'date': f'{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M}',
       'system': platform.platform(),
       'processor': _processor(),
-      'cpus': os.cpu_count(),
+      'CPUs': os.cpu_count(),
+      'load before': _load(),
       'backend': jax.default_backend(),
       'devices': f'{jax.device_count()} x {device}',
       'versions': _versions(),
@@ -156,9 +162,13 @@ def markdown(results: dict[str, Any], pictures: dict[str, str]) -> str:
   facts['rounds'] = f'at most {results["rounds"]}'
   lines = ['# Results', '']
   if results['quick']:
-    lines += ['A quick run, of small sizes: it shows that all runs.', '']
+    lines += ['A quick run, of small sizes: the numbers mean nothing.', '']
   lines += ['| | |', '|---|---|']
-  lines += [f'| {key} | {value} |' for key, value in facts.items() if value]
+  lines += [
+      f'| {key} | {value} |'
+      for key, value in facts.items()
+      if value is not None
+  ]
   lines += [f'| {key} | {value} |' for key, value in versions.items()]
   groups = itertools.groupby(
       results['cases'], key=lambda record: record['name'].partition('/')[0]
@@ -175,24 +185,17 @@ def markdown(results: dict[str, Any], pictures: dict[str, str]) -> str:
   return '\n'.join(lines) + '\n'
 
 
-def write(
-    cases: list[engine.Record],
-    directory: pathlib.Path,
-    quick: bool,
-    rounds: int,
-) -> str:
-  """Writes results.json, README.md and the pictures; returns the Markdown."""
-  results = {
-      'environment': environment(),
-      'quick': quick,
-      'rounds': rounds,
-      'cases': cases,
-  }
+def write(results: dict[str, Any], directory: pathlib.Path) -> str:
+  """Writes results.json, README.md and pictures; returns the Markdown.
+
+  Args:
+    results: ``environment``, ``quick``, ``rounds`` and ``cases``.
+    directory: where the files go.
+  """
   directory.mkdir(parents=True, exist_ok=True)
-  # A line for each candidate: small, and yet easy to compare.
   text = json.dumps(results, indent=1)
   (directory / 'results.json').write_text(text + '\n', 'utf-8')
-  pictures = plots.draw(cases, directory)
+  pictures = plots.draw(results['cases'], directory)
   text = markdown(results, pictures)
   (directory / 'README.md').write_text(text, 'utf-8')
   return text
