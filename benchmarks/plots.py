@@ -263,14 +263,13 @@ def _compiles(records: _Records) -> figure.Figure:
     axes.set_title(f'{title}: trace, lower and compile', fontsize='medium')
     axes.grid(color='0.85')
     axes.set_axisbelow(True)
-    # Room for the legend.
-    low, high = axes.get_ylim()
-    axes.set_ylim(low, high * (high / low) ** 0.5)
     _ticks(axes.xaxis)
     axes.legend(
         title=f'growth, from the last {_FIT} points', loc='upper left',
         fontsize='small', title_fontsize='small',
     )  # fmt: skip
+  low, high = all_axes[0].get_ylim()  # Of all: there is room for the legends.
+  all_axes[0].set_ylim(low, high * (high / low) ** 0.4)
   all_axes[0].set_ylabel('seconds')
   _ticks(all_axes[0].yaxis)
   return drawn
