@@ -71,7 +71,7 @@ def _ticks(axis) -> None:
   low, high = axis.get_view_interval()
   decades = np.log10(high / low)
   if decades < 0.8:
-    axis.set_major_locator(ticker.MaxNLocator(5))
+    axis.set_major_locator(ticker.MaxNLocator(5, steps=[1, 2, 5, 10]))
   else:
     subs = (1, 2, 5) if decades < 1.8 else (1,)
     axis.set_major_locator(ticker.LogLocator(subs=subs))
@@ -201,6 +201,8 @@ def _ratios(records: _Records) -> figure.Figure:
 
 def _an_iteration(record: engine.Record) -> engine.Record:
   """Returns the record with the ratios of one iteration."""
+  if 'time' not in record['candidates'].get(record['baseline'], {}):
+    return record
   count = lambda name: record['candidates'][name]['details']['iterations']
   base = count(record['baseline'])
   scaled = {
@@ -295,11 +297,10 @@ def draw(records: _Records, directory: pathlib.Path) -> dict[str, str]:
       for name, c in record['candidates'].items()
   )
   for group, part in _by(records, 0).items():
-    shown = list(filter(compared, part))
-    if shown:
+    if any(map(compared, part)):
       names[group] = f'{group.replace(" ", "_")}.png'
       # Without matplotlib's version the same results are the same file.
-      _PLOTS[group](shown).savefig(
+      _PLOTS[group](part).savefig(
           directory / names[group], dpi=100, metadata={'Software': None}
       )
   return names
