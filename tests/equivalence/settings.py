@@ -302,6 +302,16 @@ def extra_args(name: str, params, grads, loss) -> dict[str, Any]:
   return {}
 
 
+def pair_by_pair(state):
+  """Returns the state with L-BFGS as 0.2.8 has it, by the two-loop recursion."""
+  old = lambda x: getattr(x, 'inverse_factor', None) is not None
+  return jax.tree.map(
+      lambda x: x._replace(inverse_factor=None) if old(x) else x,
+      state,
+      is_leaf=old,
+  )
+
+
 def run(optax, setting: Setting, mode: str) -> dict[str, np.ndarray]:
   """Returns the leaves of updates and final state by path, after jitted steps.
 
@@ -320,7 +330,7 @@ def run(optax, setting: Setting, mode: str) -> dict[str, np.ndarray]:
       factory(*setting.args, **setting.kwargs)
   )
   params, all_grads = _data(optax, name)
-  state = jax.jit(optimizer.init)(params)
+  state = pair_by_pair(jax.jit(optimizer.init)(params))
 
   @jax.jit
   def step(params, state, grads):

@@ -26,6 +26,7 @@ import jax
 import numpy as np
 import optax
 from optax_fork import pristine
+import settings
 import walk
 
 _FILTERED = ('params', 'params')
@@ -84,7 +85,7 @@ class UpdatesTest(parameterized.TestCase):
   def test_ten_steps(self, label):
     found = []
     for run in self._runs(label):
-      params, state = run.params, run.init()
+      params, state = run.params, settings.pair_by_pair(run.init())
       program = _program(run, state)
       steps, step = [_bits(state)], jax.jit(run.step)
       for _ in range(10):
