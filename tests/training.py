@@ -15,7 +15,6 @@
 """How the tests train by a line search, whatever the params are."""
 
 import equinox as eqx
-import jax
 import optax
 
 
@@ -31,9 +30,7 @@ def train_by_line_search(transform, params, loss, steps):
     )
     return optax.apply_updates(params, updates), state, value
 
-  # The first state has weak types; without them, the step is compiled once.
-  state = jax.tree.map(lambda x: x.astype(x.dtype), transform.init(params))
-  losses = []
+  state, losses = transform.init(params), []
   for _ in range(steps):
     params, state, value = step(params, state)
     losses.append(value.item())

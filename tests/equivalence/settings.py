@@ -303,7 +303,7 @@ def extra_args(name: str, params, grads, loss) -> dict[str, Any]:
 
 
 def pair_by_pair(state):
-  """Returns the state with L-BFGS as 0.2.8 has it, by the two-loop recursion."""
+  """Returns the state with that of L-BFGS as 0.2.8 has it."""
   old = lambda x: getattr(x, 'inverse_factor', None) is not None
   return jax.tree.map(
       lambda x: x._replace(inverse_factor=None) if old(x) else x,
