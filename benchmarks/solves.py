@@ -233,6 +233,7 @@ def _optimistix(problem: Problem) -> engine.Ready:
     """Stops as the others do, by the gradient."""
 
     def terminate(self, fn, y, args, options, state, tags):
+      del fn, y, args, options, tags
       small = _largest(state.f_info.grad) <= problem.tolerance
       enough = state.num_accepted_steps >= problem.iterations
       return ~state.first_step & (small | enough), state.result

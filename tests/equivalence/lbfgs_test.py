@@ -129,7 +129,7 @@ def _solver(library, loss):
     target = _TOLERANCE * jnp.max(jnp.abs(jax.grad(loss)(params)))
 
     def goes_on(carry):
-      params, state = carry
+      _, state = carry
       grad = library.tree.get(state, 'grad')
       grad = jnp.where(state[0].count == 0, jnp.inf, grad)
       return (state[0].count < _MOST) & (jnp.max(jnp.abs(grad)) > target)
@@ -159,11 +159,13 @@ class LBFGSTest(parameterized.TestCase):
         start + jnp.asarray(random.normal(size=start.shape) / 2, jnp.float32)
         for _ in range(_STARTS)
     ]
-    found = []
-    for library in (pristine.load(), optax):
+
+    def solve_all(library):
       solve = _solver(library, loss)
-      found.append(np.array([solve(params) for params in starts]).T)
-    (iterations, values), (new_iterations, new_values) = found
+      return np.array([solve(params) for params in starts]).T
+
+    iterations, values = solve_all(pristine.load())
+    new_iterations, new_values = solve_all(optax)
     self.assertLess(iterations.max(), _MOST)
     # At most 5 % more, as far as the mean of so many starts can tell.
     more = new_iterations - 1.05 * iterations
