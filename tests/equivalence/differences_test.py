@@ -331,6 +331,13 @@ class LBFGSTest(parameterized.TestCase):
     with self.assertRaises(AssertionError):
       chex.assert_trees_all_equal(*found)
 
+  def test_types_of_a_fresh_line_search(self):
+    found = []
+    for library in (pristine.load(), optax):
+      state = library.scale_by_zoom_linesearch(5).init(_PARAMS)
+      found.append([x.weak_type for x in jax.tree.leaves(state.info)])
+    self.assertEqual(found, [[True] * 3, [False] * 3])
+
   def test_pair_of_lbfgs_that_is_not_finite(self):
     grads = [1.0, jnp.nan, 1.1, 1.2]
     found = [self._steps(lib, grads)[1] for lib in (pristine.load(), optax)]
