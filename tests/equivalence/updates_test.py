@@ -23,7 +23,6 @@ import warnings
 from absl.testing import parameterized
 import chex
 import jax
-import jax.numpy as jnp
 import numpy as np
 import optax
 from optax_fork import pristine
@@ -89,7 +88,8 @@ class UpdatesTest(parameterized.TestCase):
       params, state = run.params, settings.pair_by_pair(run.init())
       # In pristine, the first state of a line search has weak types.
       state = jax.tree.map(
-          lambda x: x.astype(x.dtype) if jnp.asarray(x).weak_type else x, state
+          lambda x: x.astype(x.dtype) if getattr(x, 'weak_type', 0) else x,
+          state,
       )
       program = _program(run, state)
       steps, step = [_bits(state)], jax.jit(run.step)
