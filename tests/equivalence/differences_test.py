@@ -304,7 +304,7 @@ class LBFGSTest(parameterized.TestCase):
   def _steps(self, library, grads):
     """Returns the updates and the state after these gradients."""
     transform = library.scale_by_lbfgs(2)
-    params = {'w': jnp.arange(6.0).reshape(2, 3), 'b': jnp.ones(2) / 3}
+    params = {'w': jnp.arange(20.0).reshape(4, 5), 'b': jnp.ones(2) / 3}
     state = transform.init(params)
     for scale in grads:
       # Not as the params are, or all directions are exact.
@@ -337,6 +337,36 @@ class LBFGSTest(parameterized.TestCase):
       state = library.scale_by_zoom_linesearch(5).init(_PARAMS)
       found.append([x.weak_type for x in jax.tree.leaves(state.info)])
     self.assertEqual(found, [[True] * 3, [False] * 3])
+
+  def test_function_under_a_zoom_line_search(self):
+    # In so few dimensions the directions are the same.
+    rosenbrock = lambda x: (
+        100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2
+    ).sum()  # fmt: skip
+    traced, found = [], []
+    for library in (pristine.load(), optax):
+      calls, solver = [], library.lbfgs()
+
+      def value_fn(x, calls=calls):
+        calls.append(x)
+        return rosenbrock(x)
+
+      def step(carry, _, solver=solver, value_fn=value_fn, library=library):
+        params, state = carry
+        value, grad = jax.value_and_grad(rosenbrock)(params)
+        updates, state = solver.update(
+            grad, state, params, value=value, grad=grad, value_fn=value_fn
+        )
+        steps = state[-1].info.num_linesearch_steps
+        return (library.apply_updates(params, updates), state), (params, steps)
+
+      params = jnp.linspace(-1.0, 0.5, 5)
+      state = jax.tree.map(lambda x: x.astype(x.dtype), solver.init(params))
+      _, results = jax.lax.scan(step, (params, state), length=20)
+      traced.append(len(calls))
+      found.append(results)
+    self.assertEqual(traced[0], 2 * traced[1])
+    chex.assert_trees_all_close(*found, rtol=1e-4)
 
   def test_pair_of_lbfgs_that_is_not_finite(self):
     grads = [1.0, jnp.nan, 1.1, 1.2]

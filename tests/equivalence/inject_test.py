@@ -42,6 +42,8 @@ _NOT_PLAIN = {
 }
 # Where rounding decides: bfloat16, and the variance of one gradient is zero.
 _ILL_CONDITIONED = {'optax.scale_by_stddev(bias_correction=flipped)'}
+# XLA rounds the new zoom line search otherwise, which lbfgs holds.
+_NEAR_PRISTINE = ('optax.lbfgs(',)
 
 
 def _has_plain(label):
@@ -75,7 +77,12 @@ class InjectTest(parameterized.TestCase):
         self.assertEqual(list(found), list(wanted))
         for path, array in wanted.items():
           self.assertEqual(found[path].dtype, array.dtype, path)
-          self.assertEqual(found[path].tobytes(), array.tobytes(), path)
+          if setting.label.startswith(_NEAR_PRISTINE):
+            np.testing.assert_allclose(
+                found[path], array, rtol=_RTOL, atol=_ATOL, err_msg=path
+            )
+          else:
+            self.assertEqual(found[path].tobytes(), array.tobytes(), path)
     if _has_plain(setting.label):
       with self.subTest('close to the plain optimizer'):
         plain = settings.run(optax, setting, 'plain')

@@ -43,6 +43,15 @@ _NOT_ON_PRISTINE = {
 # Here pristine takes a mask function for a mask, and freezes everything.
 _FROZEN_ON_PRISTINE = 'optax.selective_transform'
 
+# The fork's zoom line search evaluates the function at one place. XLA fuses it
+# otherwise, so results may differ in their last bits.
+_OTHER_PROGRAM = {
+    'MultiSteps_lbfgs',
+    'optax.lbfgs',
+    'optax.scale_by_zoom_linesearch',
+    'zoom_linesearch',
+}
+
 _LABELS = list(walk.makers(optax))
 
 
@@ -52,17 +61,20 @@ def _program(run, state):
   return walk.program_text(program), program.consts
 
 
-def _bits(tree):
-  """Returns shape, dtype and bytes of each leaf, by path."""
+def _arrays(tree):
+  """Returns the leaves as arrays, by path."""
 
-  def leaf_bits(leaf):
+  def as_array(leaf):
     if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
       leaf = jax.random.key_data(leaf)
-    leaf = np.asarray(leaf)
-    return leaf.shape, leaf.dtype, leaf.tobytes()
+    return np.asarray(leaf)
 
   leaves = jax.tree_util.tree_leaves_with_path(tree)
-  return {jax.tree_util.keystr(path): leaf_bits(leaf) for path, leaf in leaves}
+  return {jax.tree_util.keystr(path): as_array(leaf) for path, leaf in leaves}
+
+
+def _bits(arrays):
+  return {k: (x.shape, x.dtype, x.tobytes()) for k, x in arrays.items()}
 
 
 class UpdatesTest(parameterized.TestCase):
@@ -92,17 +104,22 @@ class UpdatesTest(parameterized.TestCase):
           state,
       )
       program = _program(run, state)
-      steps, step = [_bits(state)], jax.jit(run.step)
+      steps, step = [_arrays(state)], jax.jit(run.step)
       for _ in range(10):
         params, state, updates = step(params, state)
-        steps.append(_bits((updates, state)))
+        steps.append(_arrays((updates, state)))
       found.append((program, steps))
     (program, consts), steps = found[0]
     (new_program, new_consts), new_steps = found[1]
-    self.assertEqual(new_program, program)
     chex.assert_trees_all_equal(new_consts, consts)
+    if label in _OTHER_PROGRAM:
+      self.assertNotEqual(new_program, program)
+      chex.assert_trees_all_equal_shapes_and_dtypes(new_steps, steps)
+      chex.assert_trees_all_close(new_steps, steps, rtol=1e-4, atol=1e-6)
+      return
+    self.assertEqual(new_program, program)
     for number, (new, old) in enumerate(zip(new_steps, steps, strict=True)):
-      self.assertEqual(new, old, f'step {number}')
+      self.assertEqual(_bits(new), _bits(old), f'step {number}')
 
   @parameterized.parameters(sorted(_NOT_ON_PRISTINE))
   def test_what_pristine_cannot_do(self, label):
