@@ -14,6 +14,7 @@
 # ==============================================================================
 """What the README says of the fork and of pristine Optax is so."""
 
+import json
 import pathlib
 import re
 
@@ -25,7 +26,8 @@ import numpy as np
 import optax
 from optax_fork import pristine
 
-_README = pathlib.Path(__file__).resolve().parents[1] / 'README.md'
+_ROOT = pathlib.Path(__file__).resolve().parents[1]
+_README = _ROOT / 'README.md'
 
 
 def _example(number):
@@ -70,3 +72,17 @@ class ReadmeTest(parameterized.TestCase):
     ):
       with self.assertRaises((AttributeError, TypeError, ValueError)):
         fails()
+
+  def test_times_are_those_of_the_benchmarks(self):
+    results = _ROOT / 'benchmarks' / 'results' / 'results.json'
+    measured = {
+        case['name']: f'{case["candidates"]["fork"]["ratio"]["median"]:.2f}'
+        for case in json.loads(results.read_text('utf-8'))['cases']
+        if 'ratio' in case['candidates'].get('fork', {})
+    }
+    rows = re.findall(
+        r'^\| `(.*)` \| ([\d.]+) \|$', _README.read_text('utf-8'), re.M
+    )
+    self.assertNotEmpty(rows)
+    for name, ratio in rows:
+      self.assertEqual(ratio, measured[name], name)
