@@ -31,8 +31,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-STEPS = 3
-
 # Numbers that only Python control flow reads: what users of pristine Optax
 # have to name in `static_args`, found by jitting each number alone.
 PYTHON_NUMBERS = {
@@ -181,7 +179,7 @@ def _other_values(optax, name, parameter, given) -> Iterator[tuple[str, Any]]:
     yield 'tree', {'w': True, 'v': False, 'b': True}
     yield 'prefix', True
   elif name == 'param_labels':
-    yield 'function', lambda p: {'w': 'x', 'v': 'y', 'b': 'y'}
+    yield 'function', lambda p: jax.tree.map(lambda x: 'xy'[x.ndim % 2], p)
   elif name.endswith('dimension_numbers'):
     numbers = {
         'muon': optax.contrib.MuonDimensionNumbers(),
@@ -273,17 +271,24 @@ def per_example(grads):
   return jax.tree.map(lambda g: jnp.stack([g, -2 * g]), grads)
 
 
-def _data(optax, name: str):
+def nested(tree):
+  """Returns a tree of params, or a mask or labels of them, with more nodes."""
+  if not isinstance(tree, dict) or not set(tree) <= {'w', 'v', 'b'}:
+    return tree
+  return {'layers': [{k: tree[k]} for k in 'wv'], 'rest': (tree.get('b'),)}
+
+
+def _data(optax, name: str, steps: int, dtype, layout):
   """Returns params and the gradients of each step, all of full rank."""
   random = np.random.RandomState(0)
   shapes = {'w': (4, 6), 'v': (6, 6), 'b': (6,)}
   if name == 'scale_by_muon':
     del shapes['b']
-  draw = lambda: {
-      k: jnp.asarray(random.randn(*s), jnp.float32) for k, s in shapes.items()
-  }
+  draw = lambda: layout(
+      {k: jnp.asarray(random.randn(*s), dtype) for k, s in shapes.items()}
+  )
   params = draw()
-  grads = [draw() for _ in range(STEPS)]
+  grads = [draw() for _ in range(steps)]
   if name == 'lookahead':
     params = optax.LookaheadParams.init_synced(params)
   if name in PER_EXAMPLE:
@@ -312,27 +317,39 @@ def pair_by_pair(state):
   )
 
 
-def run(optax, setting: Setting, mode: str) -> dict[str, np.ndarray]:
-  """Returns the leaves of updates and final state by path, after jitted steps.
+def run(
+    optax,
+    setting: Setting,
+    mode: str,
+    *,
+    steps: int = 3,
+    dtype: Any = jnp.float32,
+    layout: Callable[[Any], Any] = lambda tree: tree,
+    jit: Callable[..., Any] = jax.jit,
+) -> dict[str, np.ndarray]:
+  """Returns the leaves of updates and final state by path, after some steps.
 
   Args:
     optax: the module, pristine or patched.
     setting: one of its settings.
     mode: 'plain' for the optimizer itself, 'bare' for `inject_hyperparams`,
       'static_args' for `inject_hyperparams` with the right ones.
+    steps: their number.
+    dtype: of params and gradients.
+    layout: what makes the tree of params from a dict of them.
+    jit: what makes a step from a function, the identity for eager ones.
   """
   name = setting.label.partition('(')[0].rpartition('.')[2]
   factory = setting.factory
   if mode != 'plain':
     static_args = setting.static_args if mode == 'static_args' else ()
     factory = optax.inject_hyperparams(factory, static_args)
-  optimizer = optax.with_extra_args_support(
-      factory(*setting.args, **setting.kwargs)
-  )
-  params, all_grads = _data(optax, name)
-  state = pair_by_pair(jax.jit(optimizer.init)(params))
+  kwargs = {key: layout(value) for key, value in setting.kwargs.items()}
+  optimizer = optax.with_extra_args_support(factory(*setting.args, **kwargs))
+  params, all_grads = _data(optax, name, steps, dtype, layout)
+  state = pair_by_pair(jit(optimizer.init)(params))
 
-  @jax.jit
+  @jit
   def step(params, state, grads):
     more = extra_args(name, params, jax.grad(_norm)(params), _norm)
     updates, state = optimizer.update(grads, state, params, **more)

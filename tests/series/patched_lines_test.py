@@ -1,0 +1,69 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Upstream's tests, as patched, run every line that the series adds."""
+
+import json
+import re
+
+from optax_fork import git
+import trees
+
+_OMITTED = '*_test.py,*/test_utils.py'
+
+
+def _added(tree):
+  """Returns {path: numbers of the lines that the series adds}."""
+  diff = git.text(
+      tree, 'diff', '--unified=0', '--no-renames', 'refs/optax-fork/base',
+      'series', '--', '*.py',
+  )  # fmt: skip
+  added = {}
+  for line in diff.splitlines():
+    if line.startswith('+++ b/'):
+      numbers = added.setdefault(line.removeprefix('+++ b/'), set())
+    elif match := re.match(r'@@ \S+ \+(\d+)(?:,(\d+))? @@', line):
+      start, count = int(match[1]), int(match[2] or 1)
+      numbers.update(range(start, start + count))
+  return added
+
+
+def test_all_lines_and_branches(tree, tmp_path):
+  trees.check_out(tree, 'series')
+  data, report = tmp_path / 'data', tmp_path / 'report.json'
+  trees.must(
+      tree, '-m', 'coverage', 'run', f'--data-file={data}', '--branch',
+      '--source=optax', f'--omit={_OMITTED}', '-m', 'pytest', '-q',
+      '-p', 'no:cacheprovider', *trees.tests_of(tree, trees.SERIES),
+  )  # fmt: skip
+  trees.must(
+      tree, '-m', 'coverage', 'json', f'--data-file={data}', '-o', str(report)
+  )
+  files = json.loads(report.read_text('utf-8'))['files']
+  statements, missing = 0, []
+  for path, added in sorted(_added(tree).items()):
+    if path in files:
+      found = files[path]
+      executed = added & set(found['executed_lines'])
+      missed = added & set(found['missing_lines'])
+      statements += len(executed) + len(missed)
+      missing += [f'{path}:{line}' for line in sorted(missed)]
+      missing += [
+          f'{path}:{start} never goes on to {end}'
+          for start, end in found['missing_branches']
+          if start in added
+      ]
+  print(f'{statements} statements in the lines that the series adds')
+  assert statements > 500
+  assert not missing, '\n'.join(missing)

@@ -1,0 +1,56 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""A work tree of the series, and what runs on files in it."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+from optax_fork import git
+from optax_fork import series
+
+PATCHES = pathlib.Path(__file__).resolve().parents[2] / 'patches'
+SERIES = series.read(PATCHES)
+
+
+def check_out(tree: pathlib.Path, commit: str) -> None:
+  """Goes to a commit, away from whatever a failed test left."""
+  git.run(tree, 'checkout', '--quiet', '--force', '--detach', commit)
+
+
+def tests_of(tree: pathlib.Path, patches: list[series.Patch]) -> list[str]:
+  """Returns upstream's tests of the files that patches touch, and theirs."""
+  paths = series.touched(patches)
+  beside = {re.sub(r'(_test)?\.py$', '_test.py', path) for path in paths}
+  return sorted(path for path in beside if (tree / path).exists())
+
+
+def must(tree: pathlib.Path, *command: str) -> str:
+  """Runs Python, which imports Optax from the tree; returns what it printed."""
+  # Of pytest's own environment nothing but the tree to import.
+  kept = {k: v for k, v in os.environ.items() if not k.startswith('PYTEST')}
+  result = subprocess.run(
+      [sys.executable, *command],
+      cwd=tree,
+      env=kept | {'PYTHONPATH': str(tree)},
+      stdout=subprocess.PIPE,
+      stderr=subprocess.STDOUT,
+      text=True,
+      check=False,
+  )
+  assert result.returncode == 0, f'{" ".join(command)}\n{result.stdout}'
+  return result.stdout
