@@ -171,7 +171,13 @@ def main() -> int:
     return args.run(args)
   except optax_fork.ForkError as error:
     print(f'error: {error}', file=sys.stderr)
-    return 1
+  except OSError as error:  # A full disk, a directory that is read-only.
+    print(
+        f'error: {error}\nWhat was there before is kept: put this right, and'
+        ' run the command again.',
+        file=sys.stderr,
+    )
+  return 1
 
 
 if __name__ == '__main__':

@@ -69,15 +69,20 @@ def _staged(inputs: tuple[str, ...]):
         shutil.copytree(source, stage / name, ignore=ignore)
       else:
         shutil.copyfile(source, stage / name)
+    _set_modes(stage)  # Copies from a read-only checkout are read-only.
     if inputs is _WHEEL_INPUTS:
       vendor.assemble(stage, _CHECKOUT)
-    for path in stage.rglob('*'):
-      path.chmod(0o755 if path.is_dir() else 0o644)
+      _set_modes(stage)
     os.chdir(stage)
     try:
       yield
     finally:
       os.chdir(before)
+
+
+def _set_modes(stage: pathlib.Path) -> None:
+  for path in stage.rglob('*'):
+    path.chmod(0o755 if path.is_dir() else 0o644)
 
 
 def _hook(function):
@@ -87,7 +92,7 @@ def _hook(function):
   def run(*args, **kwargs):
     try:
       return function(*args, **kwargs)
-    except optax_fork.ForkError as error:
+    except (optax_fork.ForkError, OSError) as error:
       raise SystemExit(f'error: {error}') from error
 
   return run

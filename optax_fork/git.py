@@ -39,6 +39,8 @@ def environment(
       'GIT_CONFIG_GLOBAL': os.devnull,
       'GIT_CONFIG_NOSYSTEM': '1',
       'GIT_ATTR_NOSYSTEM': '1',
+      # `git status` would write the index: killed then, it leaves a lock.
+      'GIT_OPTIONAL_LOCKS': '0',
       # $XDG_CONFIG_HOME/git/attributes would be read all the same.
       'XDG_CONFIG_HOME': os.devnull,
       'GIT_AUTHOR_NAME': name,
@@ -78,6 +80,8 @@ def run(
     ) from error
   if result.returncode:
     said = (result.stdout + result.stderr).decode(errors='replace').strip()
+    # A git that a signal ended says nothing.
+    said = said or f'exit status {result.returncode}'
     raise optax_fork.ForkError(
         f'git {" ".join(arguments[:2])} failed in {root}:\n{said}'
     )

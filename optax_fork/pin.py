@@ -32,7 +32,8 @@ def sha256(data: bytes) -> str:
 def read_sums(path: pathlib.Path) -> dict[str, str]:
   """Returns {file: digest} of a file as ``sha256sum`` writes it."""
   sums = {}
-  for number, line in enumerate(path.read_text('utf-8').splitlines(), 1):
+  lines = path.read_text('utf-8', 'replace').splitlines()
+  for number, line in enumerate(lines, 1):
     match = re.fullmatch(r'([0-9a-f]{64})  (\S+)', line)
     if not match:
       raise optax_fork.ForkError(

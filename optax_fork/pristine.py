@@ -28,6 +28,7 @@ import sys
 import tarfile
 import tempfile
 import types
+from typing import Iterator
 import zipfile
 
 import optax_fork
@@ -38,6 +39,18 @@ def cache() -> pathlib.Path:
   """Returns the directory that downloads are kept in."""
   base = os.environ.get('XDG_CACHE_HOME') or pathlib.Path.home() / '.cache'
   return pathlib.Path(base) / 'optax_fork'
+
+
+def _scratch() -> tempfile.TemporaryDirectory:
+  """Makes a temporary directory in the cache: what is whole stays there."""
+  try:
+    cache().mkdir(parents=True, exist_ok=True)
+    return tempfile.TemporaryDirectory(dir=cache())
+  except OSError as error:
+    raise optax_fork.ForkError(
+        f'No place to keep the release: {error}. Set XDG_CACHE_HOME to a'
+        ' directory that can be written.'
+    ) from error
 
 
 def archive(kind: str) -> pathlib.Path:
@@ -55,9 +68,8 @@ def archive(kind: str) -> pathlib.Path:
     if pin.sha256(path.read_bytes()) == digest:
       return path
   source = '--only-binary' if kind == 'wheel' else '--no-binary'
-  kept.parent.mkdir(parents=True, exist_ok=True)
-  with tempfile.TemporaryDirectory(dir=kept.parent) as scratch:
-    command = [sys.executable, '-m', 'pip', 'download', '--quiet', '--no-deps']
+  with _scratch() as scratch:
+    command = [sys.executable, '-m', 'pip', 'download', '-qq', '--no-deps']
     command += ['--require-hashes', source, ':all:', '--dest', scratch]
     command += ['--requirement', str(pin.REQUIREMENTS)]
     command += ['--disable-pip-version-check']
@@ -67,7 +79,8 @@ def archive(kind: str) -> pathlib.Path:
     if result.returncode:
       raise optax_fork.ForkError(
           f'pip could not get the {kind} of Optax {pin.version()} that'
-          f' {pin.REQUIREMENTS} pins:\n{result.stderr.strip()}'
+          f' {pin.REQUIREMENTS} pins. Once it is there, {cache()} keeps it; to'
+          f' get it, pip needs an index:\n{result.stderr.strip()}'
       )
     (downloaded,) = pathlib.Path(scratch).glob('optax-*')
     kept.mkdir(exist_ok=True)
@@ -85,23 +98,39 @@ def unpack(target: pathlib.Path, kind: str) -> None:
     ForkError: when a file is missing or is not as the pin says.
   """
   source = archive(kind)
-  target.mkdir(parents=True, exist_ok=True)
-  if kind == 'wheel':
-    with zipfile.ZipFile(source) as opened:
-      opened.extractall(target)
-  else:
-    with tarfile.open(source) as opened:
-      for member in opened.getmembers():
-        # Only plain files, each below the one top directory.
-        parts = pathlib.PurePosixPath(member.name).parts[1:]
-        if member.isfile() and parts and '..' not in parts:
-          path = target.joinpath(*parts)
-          path.parent.mkdir(parents=True, exist_ok=True)
-          path.write_bytes(opened.extractfile(member).read())
+  for name, data in _files(source, kind):
+    parts = pathlib.PurePosixPath(name).parts
+    if parts[0] == '/' or '..' in parts:
+      raise optax_fork.ForkError(f'{source} holds {name}, which lies outside.')
+    path = target.joinpath(*parts[1:] if kind == 'sdist' else parts)
+    try:
+      path.parent.mkdir(parents=True, exist_ok=True)
+      path.write_bytes(data)
+    except OSError as error:
+      error.filename = str(path)  # A write that fails does not know it.
+      raise
   if problems := pin.compare(target, pin.digests()):
     raise optax_fork.ForkError(
         f'{source} is not the pinned release: ' + '; '.join(problems)
     )
+
+
+def _files(
+    source: pathlib.Path, kind: str
+) -> Iterator[tuple[str, bytes]]:
+  """Yields name and content of the files in an archive."""
+  if kind == 'wheel':
+    with zipfile.ZipFile(source) as opened:
+      for member in opened.infolist():
+        if not member.is_dir():
+          yield member.filename, opened.read(member)
+  else:
+    with tarfile.open(source) as opened:
+      for member in opened:
+        if member.isfile():
+          yield member.name, opened.extractfile(member).read()
+        elif not member.isdir():
+          raise optax_fork.ForkError(f'{source} holds a link, {member.name}.')
 
 
 def directory() -> pathlib.Path:
@@ -109,8 +138,7 @@ def directory() -> pathlib.Path:
   kept = cache() / f'optax-{pin.version()}-{pin.hashes()[0][:16]}'
   whole = lambda: kept.is_dir() and not pin.compare(kept, pin.digests())
   if not whole():
-    cache().mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache()) as scratch:
+    with _scratch() as scratch:
       fresh = pathlib.Path(scratch) / 'fresh'
       unpack(fresh, 'wheel')
       # Another process may have put its own there meanwhile.

@@ -31,6 +31,8 @@ import optax_fork
 from optax_fork import pin
 
 SUMS = 'SHA256SUMS'
+# What an export that was cut short leaves in the directory.
+UNFINISHED = '.unfinished-'
 _NAME = re.compile(r'(\d{4})-[A-Za-z0-9._-]+\.patch')
 _DIFF = re.compile(
     r'^diff --git a/(?P<path>\S+) b/(?P=path)\n'
@@ -82,6 +84,12 @@ def read(directory: pathlib.Path) -> list[Patch]:
   names = sorted(path.name for path in directory.iterdir())
   patches = [name for name in names if _NAME.fullmatch(name)]
   for name in set(names) - set(patches) - {SUMS, 'README.md', 'docs'}:
+    if name.startswith(UNFINISHED):
+      raise optax_fork.ForkError(
+          f'{directory / name}: an export was cut short, and the patches are'
+          ' perhaps of two series. Run `python -m optax_fork export` again; or'
+          ' delete what is named here, and take the patches from git.'
+      )
     raise optax_fork.ForkError(
         f'{directory / name} does not belong there: patches/ holds'
         ' 0001-….patch and so on, SHA256SUMS, README.md and docs/ alone. Move'
@@ -100,7 +108,13 @@ def read(directory: pathlib.Path) -> list[Patch]:
 def _parse(path: pathlib.Path) -> Patch:
   """Reads one patch."""
   data = path.read_bytes()
-  text = data.decode('utf-8')
+  if b'\r' in data:
+    raise optax_fork.ForkError(
+        f'{path} has CRLF line ends; patches have LF. Did git convert them?'
+        ' Run `git config core.autocrlf false`, delete the patches and take'
+        ' them from git again: `git checkout -- patches`.'
+    )
+  text = data.decode('utf-8', 'replace')
   found = list(_DIFF.finditer(text))
   diffs = re.findall(r'^diff --git (.*)$', text, re.M)
   if not found or len(found) != len(diffs):

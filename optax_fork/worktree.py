@@ -15,16 +15,21 @@
 """The git work tree: patches/ as commits, and commits back as patches/.
 
 A work tree is the release's sdist as the first commit and then one commit a
-patch. Two refs say where it stands: ``refs/optax-fork/base`` is the release,
-``refs/optax-fork/exported`` the commit that patches/ was last equal to.
+patch. Refs say where it stands: ``refs/optax-fork/base`` is the release,
+``refs/optax-fork/exported`` the last commit that came from patches/ or went
+there. While ``checkout`` changes the files of a work tree that it renews,
+``refs/optax-fork/next`` is the commit that it goes to: where a run finds that
+ref, the one before it was cut short.
 """
 
+import contextlib
 import functools
+import os
 import pathlib
 import re
 import shutil
 import tempfile
-from typing import Optional
+from typing import Iterator, Optional
 
 import optax_fork
 from optax_fork import git
@@ -34,6 +39,8 @@ from optax_fork import series
 
 _BASE = 'refs/optax-fork/base'
 _EXPORTED = 'refs/optax-fork/exported'
+_NEXT = 'refs/optax-fork/next'
+_BRANCH = 'refs/heads/series'
 _FORMAT = (
     'format-patch --quiet --zero-commit -N --no-signature --no-stat'
     ' --full-index --no-renames --no-attach --no-cover-letter'
@@ -70,6 +77,10 @@ def checkout(
 ) -> str:
   """Makes or renews a work tree with one commit a patch.
 
+  All is made beside the tree. A new tree gets its name when it is whole; one
+  that is there takes over the commits at the end. A run that is cut short
+  leaves the old or the new, or what the next run puts right.
+
   Args:
     patches: the directory of the series.
     tree: the work tree; made when it is not there.
@@ -82,32 +93,62 @@ def checkout(
   Raises:
     ForkError: when the tree is no work tree, or holds commits that are not
       exported or changes that are not committed (they are named), or when a
-      patch does not apply. The user's commits are left as they are.
+      patch does not apply. A tree that is there is left as it is; a new one
+      then holds the patches before.
   """
   found = series.read(patches)
-  if tree.exists() and any(tree.iterdir()):
+  tree = tree.resolve()
+  left = ''
+  renewed = tree.exists() and any(tree.iterdir())
+  if renewed:
     if _ref(tree, _BASE) is None:
       raise optax_fork.ForkError(
           f'{tree} is there and is no work tree of the fork; name another'
           ' directory or move it away.'
       )
+    left = _settle(tree)
     _refuse_changes(tree)
     _refuse_unexported(tree)
-    before = _ref(tree, _EXPORTED)
-    git.run(tree, 'checkout', '--quiet', '-B', 'series', _BASE)
-  else:
-    _start(tree)
-    before = None
-  _identify(tree, author)
-  for patch in found:
+  with _beside(tree) as fresh:
     try:
-      git.run(
-          tree, *_AM, data=patch.text, env=git.environment(author)
-      )
+      _make(found, fresh, author)
+    finally:
+      if not renewed and _ref(fresh, _EXPORTED):
+        os.replace(fresh, tree)
+    if renewed:
+      _renew(tree, fresh, author)
+  return f'{tree}: Optax {pin.version()}, then {len(found)} patches{left}'
+
+
+@contextlib.contextmanager
+def _beside(tree: pathlib.Path) -> Iterator[pathlib.Path]:
+  """Gives the path of a directory beside a tree, on the same file system.
+
+  It is always the same, so that a run clears up after one that was killed.
+  """
+  fresh = tree.with_name(f'.{tree.name}.unfinished')
+  try:
+    if fresh.exists():
+      shutil.rmtree(fresh)
+    yield fresh
+  finally:
+    shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _make(
+    patches: list[series.Patch],
+    tree: pathlib.Path,
+    author: Optional[tuple[str, str]] = None,
+) -> None:
+  """Makes a work tree, up to the first patch that does not apply."""
+  _start(tree)
+  _identify(tree, author)
+  for patch in patches:
+    try:
+      git.run(tree, *_AM, data=patch.text, env=git.environment(author))
     except optax_fork.ForkError as error:
       git.run(tree, 'am', '--abort')
-      if before:
-        git.run(tree, 'reset', '--quiet', '--hard', before)
+      git.run(tree, 'update-ref', _EXPORTED, 'HEAD')
       raise optax_fork.ForkError(
           f'{patch.name} does not apply: {error}'
       ) from error
@@ -119,7 +160,51 @@ def checkout(
           env=git.environment(author),
       )
   git.run(tree, 'update-ref', _EXPORTED, 'HEAD')
-  return f'{tree}: Optax {pin.version()}, then {len(found)} patches'
+
+
+def _renew(
+    tree: pathlib.Path,
+    fresh: pathlib.Path,
+    author: Optional[tuple[str, str]],
+) -> None:
+  """Moves a work tree without changes to the commits of another one."""
+  git.run(
+      tree, *'fetch --quiet --no-tags --no-write-fetch-head'.split(),
+      str(fresh), f'+{_BRANCH}:{_NEXT}',
+  )  # fmt: skip
+  git.run(tree, 'checkout', '--quiet', '-B', 'series', _NEXT)
+  _identify(tree, author)
+  _set_refs(tree, git.text(fresh, 'rev-parse', _BASE), _NEXT)
+
+
+def _set_refs(tree: pathlib.Path, base: str, exported: str) -> None:
+  """Sets the refs of a tree that is as patches/ is."""
+  commands = (
+      f'update {_BASE} {base}\nupdate {_EXPORTED} {exported}\ndelete {_NEXT}\n'
+  )
+  git.run(tree, 'update-ref', '--stdin', data=commands.encode())
+
+
+def _settle(tree: pathlib.Path) -> str:
+  """Cleans a tree whose files a run was changing when it was cut short.
+
+  What of it is half-done and what the user's nobody can tell: it is stashed.
+
+  Returns:
+    Words that say so, if there was anything.
+  """
+  # Nobody else locks this ref.
+  (tree / f'.git/{_NEXT}.lock').unlink(missing_ok=True)
+  if not _ref(tree, _NEXT):
+    return ''
+  _refuse_under_way(tree)
+  directory = tree / '.git'
+  for lock in (*directory.glob('*.lock'), *directory.glob('refs/**/*.lock')):
+    lock.unlink()
+  if not git.lines(tree, 'status', '--porcelain'):
+    return ''
+  git.run(tree, 'stash', 'push', '--quiet', '--include-untracked')
+  return '; what a checkout that was cut short left is in `git stash`'
 
 
 def _start(tree: pathlib.Path) -> None:
@@ -151,14 +236,30 @@ def _ref(tree: pathlib.Path, name: str) -> Optional[str]:
   return git.text(tree, 'for-each-ref', '--format=%(objectname)', name) or None
 
 
-def _refuse_changes(tree: pathlib.Path) -> None:
-  """Raises ForkError when there is anything that is not committed."""
+def _refuse_under_way(tree: pathlib.Path) -> None:
+  """Raises ForkError when git waits for the user to go on."""
   for state in ('rebase-merge', 'rebase-apply', 'MERGE_HEAD'):
     if (tree / '.git' / state).exists():
       raise optax_fork.ForkError(
           f'A rebase, am or merge is under way in {tree}: finish or abort it.'
       )
+
+
+def _refuse_changes(tree: pathlib.Path) -> None:
+  """Raises ForkError when anything is not committed, or about to be."""
+  _refuse_under_way(tree)
+  lock = tree / '.git/index.lock'
+  if lock.exists():
+    raise optax_fork.ForkError(
+        f'git is at work in {tree}, or was killed there: wait for it, or delete'
+        f' {lock}.'
+    )
   if changes := git.lines(tree, 'status', '--porcelain'):
+    if _ref(tree, _NEXT):
+      raise optax_fork.ForkError(
+          f'A checkout of {tree} was cut short: run `python -m optax_fork'
+          ' checkout` again.'
+      )
     raise optax_fork.ForkError(
         f'{tree} has changes that are not committed; commit or stash them:\n  '
         + '\n  '.join(changes)
@@ -166,13 +267,14 @@ def _refuse_changes(tree: pathlib.Path) -> None:
 
 
 def _refuse_unexported(tree: pathlib.Path) -> None:
-  """Raises ForkError when HEAD has commits that patches/ never had."""
-  exported = _ref(tree, _EXPORTED) or _BASE
-  if git.text(tree, 'rev-parse', 'HEAD') == git.text(
-      tree, 'rev-parse', exported
-  ):
+  """Raises ForkError when there are commits that patches/ never had."""
+  exported = _ref(tree, _EXPORTED) or _ref(tree, _BASE)
+  known = [c for c in (exported, _ref(tree, _NEXT)) if c]
+  # A checkout moves the branch, also where another one is checked out.
+  ends = ['HEAD'] + [_BRANCH] * bool(_ref(tree, _BRANCH))
+  commits = git.lines(tree, 'log', '--format=%h %s', *ends, '--not', *known)
+  if not commits and git.text(tree, 'rev-parse', 'HEAD') in known:
     return
-  commits = git.lines(tree, 'log', '--format=%h %s', f'{exported}..HEAD')
   raise optax_fork.ForkError(
       f'{tree} is not as it was last exported; run `python -m optax_fork'
       ' export` first, or name another directory. Commits not exported:\n  '
@@ -201,19 +303,37 @@ def export(patches: pathlib.Path, tree: pathlib.Path) -> str:
         ' makes one.'
     )
   _refuse_changes(tree)
+  head = git.text(tree, 'rev-parse', 'HEAD')
   with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
     fresh = pathlib.Path(scratch)
     _write_series(tree, fresh)
     _prove(tree, fresh)
-    new = {path.name for path in fresh.iterdir()}
-    patches.mkdir(exist_ok=True)
-    for path in sorted(patches.glob('*.patch')):
+    count = _replace(patches, fresh)
+  _set_refs(tree, _BASE, head)
+  return f'{patches}: {count} patches and {series.SUMS}'
+
+
+def _replace(patches: pathlib.Path, fresh: pathlib.Path) -> int:
+  """Puts a new series in the place of another; returns how many patches.
+
+  The files are copied before anything changes. A run that is cut short leaves
+  the copies' directory; ``series.read`` names it, and the next run clears up.
+  """
+  for left in patches.glob(f'{series.UNFINISHED}*'):
+    shutil.rmtree(left)
+  with tempfile.TemporaryDirectory(
+      dir=patches, prefix=series.UNFINISHED
+  ) as scratch:
+    copies = pathlib.Path(scratch)
+    for path in fresh.iterdir():
+      shutil.copyfile(path, copies / path.name)
+    new = sorted(path.name for path in copies.iterdir())
+    for name in new:
+      (copies / name).replace(patches / name)
+    for path in patches.glob('*.patch'):
       if path.name not in new:
         path.unlink()
-    for path in sorted(fresh.iterdir()):
-      shutil.copyfile(path, patches / path.name)
-  git.run(tree, 'update-ref', _EXPORTED, 'HEAD')
-  return f'{patches}: {len(new) - 1} patches and {series.SUMS}'
+  return len(new) - 1
 
 
 def _write_series(tree: pathlib.Path, target: pathlib.Path) -> None:
@@ -303,7 +423,7 @@ def _prove(tree: pathlib.Path, fresh: pathlib.Path) -> None:
     again, plain, back = (
         pathlib.Path(scratch) / name for name in ('again', 'plain', 'back')
     )
-    checkout(fresh, again)
+    _make(series.read(fresh), again)
     if git.text(again, 'rev-parse', 'HEAD^{tree}') != git.text(
         tree, 'rev-parse', 'HEAD^{tree}'
     ):
@@ -355,7 +475,7 @@ def check(patches: pathlib.Path) -> str:
       )
   with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
     tree, fresh = (pathlib.Path(scratch) / name for name in ('tree', 'fresh'))
-    checkout(patches, tree)
+    _make(found, tree)
     fresh.mkdir()
     _write_series(tree, fresh)
     _refuse_differences(patches, fresh)
@@ -383,12 +503,13 @@ def check_onto(patches: pathlib.Path, target: pathlib.Path) -> list[str]:
   if not (target / '.git').exists() and not (target / 'HEAD').exists():
     raise optax_fork.ForkError(f'{target} is no git checkout of Optax.')
   told = [git.text(target, 'log', '-1', '--format=onto %h (%cs, %s)')]
-  files = [patches / p.name for p in series.read(patches)]
+  found = series.read(patches)
+  files = [patches / p.name for p in found]
   files += sorted(patches.glob('docs/*.patch'))
   with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
     tree, clone = (pathlib.Path(scratch) / name for name in ('tree', 'clone'))
     # Later patches start from what earlier ones made: those blobs are here.
-    checkout(patches, tree)
+    _make(found, tree)
     git.run(
         pathlib.Path(scratch), 'clone', '--quiet', '--shared',
         str(target.resolve()), str(clone),

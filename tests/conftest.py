@@ -12,14 +12,14 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Several devices for `with_pmap`, and no test that is skipped in silence."""
+"""Several devices, no test that is skipped in silence, and how much runs."""
 
 import os
 
 # Before JAX starts: chex skips `with_pmap` where there is one device alone.
 os.environ['XLA_FLAGS'] = (
     os.environ.get('XLA_FLAGS', '')
-    + ' --xla_force_host_platform_device_count=2'
+    + ' --xla_force_host_platform_device_count=8'
 )
 
 import pytest
@@ -33,3 +33,11 @@ def pytest_runtest_makereport(item):
     report.outcome = 'failed'
     report.longrepr = f'{item.nodeid} was skipped, so nothing was tested'
   return report
+
+
+def pytest_addoption(parser):
+  parser.addoption(
+      '--every-run',
+      action='store_true',
+      help='compare each setting in all layouts, dtypes and modes',
+  )

@@ -14,11 +14,13 @@
 # ==============================================================================
 """Twenty steps of every setting are, bit for bit, those of pristine Optax.
 
-Each setting of each public factory, with params in a dict and in a nested tree,
-in three dtypes, eager and jitted: six runs, in which each two of these meet.
+Each setting of each public factory: jitted in three dtypes, with params in a
+dict or in a nested tree, and eager in one, which goes round from setting to
+setting. With `--every-run`, all twelve combinations.
 """
 
 import functools
+import itertools
 import tempfile
 import warnings
 
@@ -26,22 +28,23 @@ from absl.testing import parameterized
 import jax
 from jax.experimental.compilation_cache import compilation_cache
 import jax.numpy as jnp
-import numpy as np
 import optax
 from optax_fork import pristine
+import pytest
 import settings
 
+if hasattr(jax, 'enable_x64'):
+  enable_x64 = jax.enable_x64
+else:
+  from jax.experimental import enable_x64
+
 _STEPS = 20
-_FLAT = lambda tree: tree
-_EAGER = lambda function: function
-_RUNS = {
-    'float32, dict, jitted': (jnp.float32, _FLAT, jax.jit),
-    'float32, nested, eager': (jnp.float32, settings.nested, _EAGER),
-    'bfloat16, nested, jitted': (jnp.bfloat16, settings.nested, jax.jit),
-    'bfloat16, dict, eager': (jnp.bfloat16, _FLAT, _EAGER),
-    'float64, dict, jitted': (jnp.float64, _FLAT, jax.jit),
-    'float64, nested, eager': (jnp.float64, settings.nested, _EAGER),
-}
+_LAYOUTS = {'dict': lambda tree: tree, 'nested': settings.nested}
+_DTYPES = {
+    'float32': jnp.float32, 'bfloat16': jnp.bfloat16, 'float64': jnp.float64
+}  # fmt: skip
+_MODES = {'jitted': jax.jit, 'eager': lambda function: function}
+_EVERY_RUN = tuple(itertools.product(_LAYOUTS, _DTYPES, _MODES))
 
 # What differs on purpose, by the start of the label, with the reason.
 _DIFFERENT = {
@@ -61,14 +64,24 @@ def _pristine():
   return upstream, {s.label: s for s in settings.settings(upstream)}
 
 
-def _result(library, setting, run):
+def _runs(number, every_run):
+  """Returns layouts, dtypes and modes for a setting, by its number."""
+  if every_run:
+    return _EVERY_RUN
+  layouts = itertools.cycle(_LAYOUTS)
+  if number % 2:
+    next(layouts)
+  eager = (next(layouts), list(_DTYPES)[number % 3], 'eager')
+  return [eager] + [(next(layouts), dtype, 'jitted') for dtype in _DTYPES]
+
+
+def _result(library, setting, layout, dtype, mode):
   """Returns arrays by path, or the type of the error."""
-  dtype, layout, jit = run
-  with jax.enable_x64(dtype is jnp.float64):
+  with enable_x64(dtype == 'float64'):
     try:
       return settings.run(
-          library, setting, 'plain',
-          steps=_STEPS, dtype=dtype, layout=layout, jit=jit,
+          library, setting, 'plain', steps=_STEPS, dtype=_DTYPES[dtype],
+          layout=_LAYOUTS[layout], jit=_MODES[mode],
       )  # fmt: skip
     except Exception as error:  # pylint: disable=broad-exception-caught
       return type(error)
@@ -98,19 +111,22 @@ class SettingsTest(parameterized.TestCase):
     compilation_cache.reset_cache()
     cls.addClassCleanup(compilation_cache.reset_cache)
 
-  def setUp(self):
-    super().setUp()
-    warnings.simplefilter('ignore')  # Of deprecated factories.
-    self.addCleanup(jax.clear_caches)
+  @pytest.fixture(autouse=True)
+  def _options(self, request):
+    self.every_run = request.config.getoption('--every-run')
 
   @parameterized.named_parameters(
-      (setting.label, setting) for setting in settings.settings(optax)
+      (setting.label, number, setting)
+      for number, setting in enumerate(settings.settings(optax))
   )
-  def test_twenty_steps(self, setting):
+  def test_twenty_steps(self, number, setting):
+    warnings.simplefilter('ignore')  # Of deprecated factories.
+    if number % 5 == 0:
+      self.addCleanup(jax.clear_caches)  # Or the compiled would fill memory.
     upstream, known = _pristine()
-    for name, run in _RUNS.items():
-      wanted = _result(upstream, known[setting.label], run)
-      found = _result(optax, setting, run)
-      with self.subTest(name):
-        if isinstance(wanted, type): print('ERR', setting.label, name, wanted)
+    for run in _runs(number, self.every_run):
+      wanted = _result(upstream, known[setting.label], *run)
+      found = _result(optax, setting, *run)
+      with self.subTest(', '.join(run)):
+        if isinstance(wanted, type): print('ERR', setting.label, run, wanted)
         self.assertEqual(_bits(found), _bits(wanted))

@@ -17,23 +17,27 @@
 import shutil
 import sys
 
+from environments import copy_repository
 from environments import make_environment
 from environments import must
 from environments import REPOSITORY
 from optax_fork import pin
 import pytest
 
-_IGNORED = shutil.ignore_patterns(
-    '.git', '.tox', '.venv', 'work', 'build', 'dist', '__pycache__'
-)
-
 
 @pytest.fixture(name='checkout')
 def _checkout(tmp_path):
   """A copy of the repository's files that a test may damage."""
   copy = tmp_path / 'checkout'
-  shutil.copytree(REPOSITORY, copy, ignore=_IGNORED)
+  copy_repository(copy)
   return copy
+
+
+@pytest.fixture(name='tree')
+def _tree(checkout):
+  """The work tree of that copy."""
+  must(sys.executable, '-m', 'optax_fork', 'checkout', cwd=checkout)
+  return checkout / 'work/optax'
 
 
 @pytest.fixture(scope='session', name='wheel')

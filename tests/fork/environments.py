@@ -18,10 +18,19 @@ import dataclasses
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+_IGNORED = shutil.ignore_patterns(
+    '.git', '.tox', '.venv', 'work', 'build', 'dist', '__pycache__'
+)
+
+
+def copy_repository(target) -> None:
+  """Copies the repository's files, none that git ignores."""
+  shutil.copytree(REPOSITORY, target, ignore=_IGNORED)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,18 +39,24 @@ class Result:
   output: str
 
 
-def call(*command, cwd=None, **environ) -> Result:
-  """Runs a command and returns its exit status and all that it printed."""
+def _user(environ: dict[str, str]) -> dict[str, str]:
+  """Returns what a user's environment is like, and these variables."""
   # A parent's settings (tox, pytest, a PYTHONPATH) are none of a user's.
   kept = {
       k: v
       for k, v in os.environ.items()
       if not k.startswith(('PYTHON', 'TOX', 'VIRTUAL_ENV', 'GIT_'))
   }
+  return kept | {'PIP_DISABLE_PIP_VERSION_CHECK': '1'} | environ
+
+
+def call(*command, cwd=None, preexec_fn=None, **environ) -> Result:
+  """Runs a command and returns its exit status and all that it printed."""
   result = subprocess.run(
       [str(part) for part in command],
       cwd=cwd,
-      env=kept | {'PIP_DISABLE_PIP_VERSION_CHECK': '1'} | environ,
+      env=_user(environ),
+      preexec_fn=preexec_fn,
       stdin=subprocess.DEVNULL,
       stdout=subprocess.PIPE,
       stderr=subprocess.STDOUT,
@@ -49,6 +64,35 @@ def call(*command, cwd=None, **environ) -> Result:
       check=False,
   )
   return Result(result.returncode, result.stdout)
+
+
+def kill(*command, cwd=None, after=None, **environ) -> int:
+  """Runs a command in a process group of its own and kills the whole group.
+
+  Args:
+    *command: the program and its arguments.
+    cwd: the directory to run it in.
+    after: how many seconds it may run; when None, it has to kill itself.
+    **environ: variables for it.
+
+  Returns:
+    The exit status; ``-signal.SIGKILL`` unless the command came to its end.
+  """
+  with subprocess.Popen(
+      [str(part) for part in command],
+      cwd=cwd,
+      # Killed while it writes what it measured, it would leave a bad file.
+      env=_user(environ | {'COVERAGE_PROCESS_CONFIG': ''}),
+      stdin=subprocess.DEVNULL,
+      stdout=subprocess.DEVNULL,
+      stderr=subprocess.DEVNULL,
+      start_new_session=True,
+  ) as process:
+    try:
+      return process.wait(after)
+    except subprocess.TimeoutExpired:
+      os.killpg(process.pid, signal.SIGKILL)
+      return process.wait()
 
 
 def must(*command, **kwargs) -> str:

@@ -56,13 +56,6 @@ def _commit(tree, name=_NEW, data='X = 1\n', message='transforms: add X'):
   _git(tree, 'commit', '--quiet', '-m', message)
 
 
-@pytest.fixture(name='tree')
-def _tree(checkout):
-  result = _tool(checkout, 'checkout')
-  assert result.code == 0, result.output
-  return checkout / 'work/optax'
-
-
 def test_tree_has_one_commit_a_patch_and_the_release_below(checkout, tree):
   patches = series.read(checkout / 'patches')
   subjects = _git(tree, 'log', '--reverse', '--format=%s').splitlines()

@@ -16,12 +16,12 @@
 
 from optax_fork import worktree
 import pytest
-import trees
+import work_tree
 
 
 @pytest.fixture(scope='session', name='tree')
 def _tree(tmp_path_factory):
   """A work tree with a commit a patch."""
   tree = tmp_path_factory.mktemp('series') / 'optax'
-  worktree.checkout(trees.PATCHES, tree)
+  worktree.checkout(work_tree.PATCHES, tree)
   return tree

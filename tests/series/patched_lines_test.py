@@ -18,7 +18,7 @@ import json
 import re
 
 from optax_fork import git
-import trees
+import work_tree
 
 _OMITTED = '*_test.py,*/test_utils.py'
 
@@ -40,14 +40,14 @@ def _added(tree):
 
 
 def test_all_lines_and_branches(tree, tmp_path):
-  trees.check_out(tree, 'series')
+  work_tree.check_out(tree, 'series')
   data, report = tmp_path / 'data', tmp_path / 'report.json'
-  trees.must(
+  work_tree.must(
       tree, '-m', 'coverage', 'run', f'--data-file={data}', '--branch',
       '--source=optax', f'--omit={_OMITTED}', '-m', 'pytest', '-q',
-      '-p', 'no:cacheprovider', *trees.tests_of(tree, trees.SERIES),
+      '-p', 'no:cacheprovider', *work_tree.tests_of(tree, work_tree.SERIES),
   )  # fmt: skip
-  trees.must(
+  work_tree.must(
       tree, '-m', 'coverage', 'json', f'--data-file={data}', '-o', str(report)
   )
   files = json.loads(report.read_text('utf-8'))['files']

@@ -1,0 +1,167 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Training that is kept in checkpoints, by the Optax that is on the path.
+
+As a program, run with pristine Optax, it keeps what it trains and goes on with
+what the fork has kept.
+"""
+
+import functools
+import pathlib
+import pickle
+import sys
+from typing import Any
+
+import equinox as eqx
+import flax.serialization
+import jax
+import jax.numpy as jnp
+import nets
+import optax
+import orbax.checkpoint as ocp
+
+_KEY = jax.random.key(0)
+_LABELS = functools.partial(jax.tree.map, lambda x: 'vw'[x.ndim > 1])
+
+OPTIMIZERS = {
+    'adamw': optax.adamw(0.1, weight_decay=0.1, mask=nets.weight_mask),
+    'partition': optax.partition(
+        {'w': optax.adam(0.1), 'v': optax.sgd(0.01, momentum=0.9)}, _LABELS
+    ),
+    'inject': optax.inject_hyperparams(optax.adamw, static_args='mask')(
+        optax.linear_schedule(0.1, 0.01, 5), mask=nets.weight_mask
+    ),
+    'multi_steps': optax.MultiSteps(optax.adam(0.1), 2),
+    'schedule_free': optax.contrib.schedule_free_adamw(0.1),
+    'lbfgs': optax.lbfgs(0.1, linesearch=None),
+    'lbfgs_of_few_params': optax.lbfgs(0.1, linesearch=None),
+    'lbfgs_with_zoom': optax.lbfgs(),
+}
+CASES = [
+    (name, form)
+    for name in OPTIMIZERS
+    for form in ('orbax', 'pickle', 'equinox', 'flax')
+    if form != 'flax' or name in ('adamw', 'lbfgs')
+]
+
+
+def start(name: str, form: str) -> tuple[Any, Any]:
+  """Returns params and their fresh state."""
+  if name == 'lbfgs_of_few_params':
+    model = eqx.nn.Linear(3, 4, key=_KEY)
+  else:
+    model = eqx.nn.MLP(3, 2, 4, 1, key=_KEY)
+  params = eqx.filter(model, eqx.is_inexact_array)
+  if form == 'flax':  # It does not know Equinox modules.
+    params = {str(i): x for i, x in enumerate(jax.tree.leaves(params))}
+  return params, OPTIMIZERS[name].init(params)
+
+
+def _loss(params):
+  return sum(
+      jnp.sum((x**2 - 1) ** 2 + x / 3) for x in jax.tree.leaves(params)
+  )
+
+
+@functools.partial(jax.jit, static_argnames='name')
+def _step(name, params, state):
+  value, grad = jax.value_and_grad(_loss)(params)
+  line_search = {}
+  if name == 'lbfgs_with_zoom':
+    line_search = {'value': value, 'grad': grad, 'value_fn': _loss}
+  updates, state = OPTIMIZERS[name].update(grad, state, params, **line_search)
+  return optax.apply_updates(params, updates), state
+
+
+def train(name: str, params: Any, state: Any) -> tuple[Any, Any]:
+  """Returns params and state after three steps."""
+  for _ in range(3):
+    params, state = _step(name, params, state)
+  return params, state
+
+
+def save(form: str, path: pathlib.Path, tree: Any) -> None:
+  match form:
+    case 'orbax':
+      with ocp.StandardCheckpointer() as checkpointer:
+        checkpointer.save(path, tree)
+    case 'pickle':
+      path.write_bytes(pickle.dumps(tree))
+    case 'equinox':
+      eqx.tree_serialise_leaves(path, tree)
+    case 'flax':
+      path.write_bytes(flax.serialization.to_bytes(tree))
+
+
+def restore(form: str, path: pathlib.Path, target: Any) -> Any:
+  """Returns what was saved, when its fields are those of the target."""
+  match form:
+    case 'orbax':
+      with ocp.StandardCheckpointer() as checkpointer:
+        return checkpointer.restore(path, target)
+    case 'pickle':
+      return pickle.loads(path.read_bytes())
+    case 'equinox':
+      return eqx.tree_deserialise_leaves(path, target)
+    case 'flax':
+      return flax.serialization.from_bytes(target, path.read_bytes())
+
+
+def restore_part(path: pathlib.Path, target: Any) -> Any:
+  """Returns the fields of the target, from a checkpoint of Orbax."""
+  with ocp.PyTreeCheckpointer() as checkpointer:
+    restore = ocp.args.PyTreeRestore(item=target, partial_restore=True)
+    return checkpointer.restore(path, args=restore)
+
+
+def _restore_lbfgs(form, path, target):
+  """Returns in pristine Optax what the fork has saved of L-BFGS."""
+  match form:
+    case 'orbax':
+      return restore_part(path, target)
+    case 'pickle':  # Of the leaves.
+      return jax.tree.unflatten(
+          jax.tree.structure(target), restore(form, path, target)
+      )
+    case 'equinox':
+      return restore(form, path, target)
+    case 'flax':
+      saved = flax.serialization.msgpack_restore(path.read_bytes())
+      del saved['1']['0']['inverse_factor']
+      return flax.serialization.from_state_dict(target, saved)
+
+
+def _main(directory):
+  found = {'optax': optax.__file__}
+  for name, form in CASES:
+    target = start(name, form)
+    saved = train(name, *target)
+    save(form, directory / f'pristine-{name}-{form}', saved)
+    read = _restore_lbfgs if name.startswith('lbfgs') else restore
+    restored = read(form, directory / f'fork-{name}-{form}', target)
+    found[name, form] = jax.device_get([
+        jax.tree.leaves(tree)
+        for tree in (
+            saved,
+            train(name, *saved),
+            restored,
+            train(name, *restored),
+        )
+    ])
+  (directory / 'found').write_bytes(pickle.dumps(found))
+
+
+if __name__ == '__main__':
+  _main(pathlib.Path(sys.argv[1]))

@@ -1,0 +1,85 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Two processes that share their devices train as one process does."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+from absl.testing import absltest
+import chex
+import numpy as np
+
+_PROGRAM = pathlib.Path(__file__).with_name('training_process.py')
+_DEVICES = 8
+_SECONDS = 150
+
+
+def _free_port():
+  with socket.socket() as server:
+    server.bind(('127.0.0.1', 0))
+    return server.getsockname()[1]
+
+
+class ProcessesTest(absltest.TestCase):
+
+  def _train(self, count):
+    """Returns what each of the processes has kept."""
+    directory = pathlib.Path(tempfile.mkdtemp())
+    self.addCleanup(shutil.rmtree, directory)
+    flag = f'--xla_force_host_platform_device_count={_DEVICES // count}'
+    # The results are compared in float64, where sums in another order are near.
+    environment = os.environ | {
+        'JAX_ENABLE_X64': '1', 'JAX_PLATFORMS': 'cpu', 'XLA_FLAGS': flag
+    }  # fmt: skip
+    coordinator = f'127.0.0.1:{_free_port()}'
+    logs = [directory / f'{rank}.log' for rank in range(count)]
+    with contextlib.ExitStack() as stack:
+      processes = []
+      for rank, log in enumerate(logs):
+        args = [coordinator, str(count), str(rank), directory / f'{rank}.npz']
+        process = stack.enter_context(
+            subprocess.Popen(
+                [sys.executable, _PROGRAM, *args],
+                env=environment,
+                stdout=stack.enter_context(log.open('w')),
+                stderr=subprocess.STDOUT,
+            )
+        )
+        processes.append(process)
+        stack.callback(process.kill)  # Before the stack waits for it.
+      end = time.monotonic() + _SECONDS
+      try:
+        codes = [p.wait(max(0.0, end - time.monotonic())) for p in processes]
+      except subprocess.TimeoutExpired:
+        codes = f'no end within {_SECONDS} seconds'
+    output = '\n'.join(log.read_text() for log in logs)
+    self.assertEqual(codes, [0] * count, output)
+    return [dict(np.load(directory / f'{rank}.npz')) for rank in range(count)]
+
+  def test_two_processes_train_as_one(self):
+    (wanted,), found = self._train(1), self._train(2)
+    self.assertEqual(wanted.pop('processes'), 1)
+    for result in found:
+      self.assertEqual(result.pop('processes'), 2)
+      self.assertEqual(result['devices'], _DEVICES)
+    chex.assert_trees_all_equal(*found)
+    chex.assert_trees_all_close(found[0], wanted, rtol=1e-9, atol=1e-9)

@@ -1,0 +1,229 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Sharded params: the results of one device, and nothing large is sent."""
+
+import math
+import re
+
+from absl.testing import parameterized
+import chex
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import nets
+import numpy as np
+import optax
+
+# Not jax.make_mesh: its axes are explicit in new versions of JAX.
+_MESH = jax.sharding.Mesh(np.array(jax.devices()), ('data',))
+_LARGE = 128**2  # The smallest leaf that L-BFGS does not join.
+_MEMORY = 4
+
+
+def _model(depth):
+  """Returns a callable PyTree of 2 * depth + 2 leaves, each can be sharded."""
+  return eqx.nn.MLP(8, 8, 128, depth, key=jax.random.key(0))
+
+
+def _sharding(*spec):
+  return jax.sharding.NamedSharding(_MESH, jax.sharding.PartitionSpec(*spec))
+
+
+def _shard(tree):
+  return eqx.filter_shard(tree, _sharding('data'))
+
+
+def _shard_large(tree):
+  place = lambda x: _sharding('data') if x.size >= _LARGE else _sharding()
+  return jax.device_put(tree, jax.tree.map(place, tree))
+
+
+def _state_shardings(optimizer, params):
+  """Returns what docs/several-devices.md says: state goes with the params."""
+
+  def like(leaf, param):
+    new_axes = leaf.ndim - param.ndim  # The memory of L-BFGS has one more.
+    return _sharding(*[None] * new_axes, *param.sharding.spec)
+
+  state = jax.eval_shape(optimizer.init, params)
+  return optax.tree_map_params(
+      optimizer, like, state, params,
+      transform_non_params=lambda _: _sharding(),
+  )  # fmt: skip
+
+
+def _init(optimizer, params):
+  shardings = _state_shardings(optimizer, params)
+  return jax.jit(optimizer.init, out_shardings=shardings)(params)
+
+
+def _sent(optimizer, params):
+  """Returns how many elements each operation between devices results in."""
+  step = jax.jit(optimizer.update)
+  text = step.lower(params, _init(optimizer, params), params).compile()
+  found = []
+  for line in text.as_text().splitlines():
+    operation = re.search(
+        r'= (.*?) (all-|reduce-scatter|collective-|ragged-)[\w-]*\(', line
+    )
+    if operation:
+      shapes = re.findall(r'\w\[([\d,]*)\]', operation[1])
+      found += [math.prod(map(int, filter(None, s.split(',')))) for s in shapes]
+  return found
+
+
+def _labels(model):
+  """Returns labels that are a module."""
+  params = eqx.filter(model, eqx.is_inexact_array)
+  return jax.tree.map(lambda x: 'matrix' if x.ndim > 1 else 'vector', params)
+
+
+def _optimizers(model):
+  """Returns optimizers whose masks and labels are callable PyTrees."""
+  mask = nets.weight_mask(eqx.filter(model, eqx.is_inexact_array))
+  return {
+      'adamw': optax.adamw(1e-3, weight_decay=0.1, mask=mask),
+      'partition': optax.partition(
+          {'matrix': optax.adam(1e-3), 'vector': optax.sgd(1e-2, momentum=0.9)},
+          _labels(model),
+      ),
+      'inject': optax.inject_hyperparams(optax.adamw)(
+          optax.cosine_decay_schedule(1e-3, 10), mask=mask
+      ),
+      'lbfgs': optax.lbfgs(memory_size=_MEMORY),
+  }
+
+
+_NAMES = ('adamw', 'partition', 'inject', 'lbfgs')
+_ELEMENTWISE = _NAMES[:-1]
+
+
+class ShardingTest(parameterized.TestCase):
+
+  def test_there_are_devices_to_shard_over(self):
+    self.assertLen(jax.devices(), 8)
+
+  @parameterized.parameters(
+      ('adamw', 2), ('partition', 2), ('inject', 2), ('lbfgs', 4)
+  )
+  def test_a_raw_model_trains_as_on_one_device(self, name, depth):
+    # The sums over the batch are in another order: float64 shows that no more
+    # than that differs.
+    jax.config.update('jax_enable_x64', True)
+    self.addCleanup(jax.config.update, 'jax_enable_x64', False)
+    model = _model(depth)
+    optimizer = _optimizers(model)[name]
+    x = jax.random.normal(jax.random.key(1), (64, 8))
+
+    @eqx.filter_jit
+    def step(model, state, x):
+      loss = lambda model: jnp.mean((jax.vmap(model)(x) - jnp.sin(x)) ** 2)
+      value, grad = eqx.filter_value_and_grad(loss)(model)
+      extra = {}
+      if name == 'lbfgs':
+        extra = {'value': value, 'grad': grad, 'value_fn': loss}
+      updates, state = optimizer.update(grad, state, model, **extra)
+      return optax.apply_updates(model, updates), state, value
+
+    def train(model, x):
+      state, values = optimizer.init(model), []
+      for _ in range(5):
+        model, state, value = step(model, state, x)
+        values.append(value)
+      params = eqx.filter(model, eqx.is_inexact_array)
+      return jax.device_get((params, values))
+
+    found = train(_shard(model), _shard(x))
+    # The memory of L-BFGS holds differences.
+    tolerance = 1e-9 if name == 'lbfgs' else 1e-12
+    chex.assert_trees_all_close(
+        found, train(model, x), rtol=tolerance, atol=tolerance
+    )
+    _, losses = found
+    self.assertEqual(losses[0].dtype, np.float64)
+    self.assertLess(losses[-1], losses[0])
+
+  @parameterized.parameters(*_ELEMENTWISE)
+  def test_an_elementwise_step_is_that_of_one_device(self, name):
+    model = _model(4)
+    optimizer = _optimizers(model)[name]
+    params = eqx.filter(model, eqx.is_inexact_array)
+
+    @jax.jit
+    def step(params, state, scale):
+      grads = jax.tree.map(lambda x: scale * jnp.sin(9 * x), params)
+      updates, state = optimizer.update(grads, state, params)
+      return optax.apply_updates(params, updates), state
+
+    def train(params):
+      state = optimizer.init(params)
+      for scale in (1.0, 0.7, 1.3):
+        params, state = step(params, state, scale)
+      return jax.device_get((params, state))
+
+    # A shard of one element alone may be rounded otherwise.
+    chex.assert_trees_all_close(
+        train(_shard(params)), train(params), rtol=1e-6, atol=1e-8
+    )
+
+  @parameterized.parameters(*_NAMES)
+  def test_state_is_sharded_as_the_params_are(self, name):
+    params = _shard(eqx.filter(_model(4), eqx.is_inexact_array))
+    optimizer = _optimizers(params)[name]
+    extra = {}
+    if name == 'lbfgs':
+      extra = {'value': 0.0, 'grad': params, 'value_fn': optax.tree.norm}
+    wanted = _state_shardings(optimizer, params)
+    step = jax.jit(lambda *args: optimizer.update(*args, **extra))
+    state, states = _init(optimizer, params), []
+    for _ in range(2):
+      states.append(state)
+      updates, state = step(params, state, params)
+    self.assertEqual(step._cache_size(), 1)
+    same = lambda x, sharding: self.assertTrue(
+        x.sharding.is_equivalent_to(sharding, x.ndim), x.sharding
+    )
+    for state in states:
+      jax.tree.map(same, state, wanted)
+    jax.tree.map(same, updates, jax.tree.map(lambda x: x.sharding, params))
+
+  @parameterized.parameters(*_ELEMENTWISE)
+  def test_moments_are_sharded_by_init_alone(self, name):
+    params = _shard(eqx.filter(_model(1), eqx.is_inexact_array))
+    optimizer = _optimizers(params)[name]
+    same = lambda x, param: self.assertEqual(x.sharding, param.sharding)
+    state = optimizer.init(params)
+    optax.tree_map_params(optimizer, same, state, params)
+
+  @parameterized.parameters(*_ELEMENTWISE)
+  def test_an_elementwise_step_sends_nothing(self, name):
+    params = _shard(eqx.filter(_model(4), eqx.is_inexact_array))
+    self.assertEmpty(_sent(_optimizers(params)[name], params))
+
+  def test_a_step_of_lbfgs_gathers_no_large_leaf(self):
+    params = _shard(eqx.filter(_model(4), eqx.is_inexact_array))
+    sent = _sent(optax.scale_by_lbfgs(_MEMORY), params)
+    self.assertNotEmpty(sent)
+    self.assertLess(max(sent), _LARGE)
+
+  @parameterized.parameters(
+      (4, _shard_large),  # The small ones are joined, on each device.
+      (2, _shard),  # So few leaves are not joined.
+  )
+  def test_a_step_of_lbfgs_sends_products_alone(self, depth, shard):
+    params = shard(eqx.filter(_model(depth), eqx.is_inexact_array))
+    sent = _sent(optax.scale_by_lbfgs(_MEMORY), params)
+    self.assertNotEmpty(sent)
+    self.assertLessEqual(max(sent), _MEMORY)

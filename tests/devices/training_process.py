@@ -1,0 +1,96 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Trains on all devices of a cluster, as one of its processes.
+
+  python training_process.py COORDINATOR COUNT RANK FILE
+
+keeps the trained params and the states in a file. The params are sharded over
+all devices of all processes.
+"""
+
+import sys
+
+import equinox as eqx
+import jax
+from jax.experimental import multihost_utils
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+_STEPS = 4
+
+
+def _optimizers(params):
+  mask = jax.tree.map(lambda x: x.ndim > 1, params)
+  yield optax.adamw(1e-3, weight_decay=0.1, mask=mask)
+  yield optax.lbfgs(memory_size=3)
+
+
+def _train():
+  """Returns what masked AdamW and L-BFGS make of a model."""
+  mesh = jax.sharding.Mesh(np.array(jax.devices()), ('data',))
+  sharding = jax.sharding.NamedSharding(
+      mesh, jax.sharding.PartitionSpec('data')
+  )
+  model = eqx.nn.MLP(
+      8, 8, 16, 4, activation=jnp.tanh, key=jax.random.key(0)
+  )
+  values, static = eqx.partition(model, eqx.is_inexact_array)
+  params = jax.jit(lambda: values, out_shardings=sharding)()
+  batch = np.random.default_rng(0).normal(size=(4 * mesh.size, 8))
+  parts = np.split(batch, jax.process_count())
+  batch = jax.make_array_from_process_local_data(
+      sharding, parts[jax.process_index()]
+  )
+  return [
+      _train_with(optimizer, params, static, batch)
+      for optimizer in _optimizers(params)
+  ]
+
+
+def _train_with(optimizer, params, static, batch):
+  @jax.jit
+  def step(params, state, batch):
+    def loss(params):
+      found = jax.vmap(eqx.combine(params, static))(batch)
+      return jnp.mean((found - jnp.sin(batch)) ** 2)
+
+    value, grad = jax.value_and_grad(loss)(params)
+    updates, state = optax.with_extra_args_support(optimizer).update(
+        grad, state, params, value=value, grad=grad, value_fn=loss
+    )
+    return optax.apply_updates(params, updates), state
+
+  carry = params, jax.jit(optimizer.init)(params)
+  for _ in range(_STEPS):
+    carry = step(*carry, batch)
+  return carry
+
+
+def _main(coordinator, count, rank, path):
+  if count > 1:
+    jax.config.update('jax_cpu_collectives_implementation', 'gloo')
+    jax.distributed.initialize(coordinator, count, rank)
+  trained = multihost_utils.process_allgather(_train(), tiled=True)
+  np.savez(
+      path,
+      processes=jax.process_count(),
+      devices=jax.device_count(),
+      **{str(i): x for i, x in enumerate(jax.tree.leaves(trained))},
+  )
+
+
+if __name__ == '__main__':
+  _main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])

@@ -1,0 +1,367 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Killed at any time, the tool does its work the next time and loses nothing.
+
+What is killed is a process group, git and all, with SIGKILL.
+"""
+
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+
+from environments import call
+from environments import copy_repository
+from environments import kill
+from environments import must
+from optax_fork import series
+import pytest
+
+_TOOL = (sys.executable, '-m', 'optax_fork')
+_KILLED = -signal.SIGKILL
+# Runs the tool up to the n-th time that it does something to some path.
+_UNTIL = """
+import os, runpy, signal, sys
+_, event, path, left, *sys.argv[1:] = sys.argv
+left = int(left)
+def count(name, arguments):
+  global left
+  if name == event and any(path in str(part) for part in arguments[:2]):
+    left -= 1
+    if not left:
+      os.killpg(0, signal.SIGKILL)
+sys.addaudithook(count)
+runpy.run_module('optax_fork', run_name='__main__', alter_sys=True)
+"""
+
+
+def _git(tree, *arguments):
+  return must('git', *arguments, cwd=tree).strip()
+
+
+def _files(directory):
+  """Returns {path: content} of what is in a directory and below."""
+  return {
+      path.relative_to(directory): path.read_bytes()
+      for path in directory.rglob('*')
+      if path.is_file() and '__pycache__' not in path.parts
+  }
+
+
+def _state(tree):
+  """Returns all that `checkout` decides about a work tree."""
+  refs = _git(
+      tree, 'for-each-ref', '--format=%(refname) %(objectname)',
+      'refs/heads/series', 'refs/optax-fork',
+  )  # fmt: skip
+  head = _git(tree, 'rev-parse', '--symbolic-full-name', 'HEAD')
+  return refs, head, _git(tree, 'status', '--porcelain'), _files(tree / 'optax')
+
+
+def _commit(tree, path='optax/transforms/_new.py'):
+  (tree / path).write_text('X = 1\n')
+  _git(tree, 'add', path)
+  _git(tree, 'commit', '--quiet', '--message', f'transforms: add {path}')
+
+
+def _moments(count, run):
+  """Returns times to kill at, spread over that which a whole run takes."""
+  start = time.monotonic()
+  run()
+  whole = time.monotonic() - start
+  chance = random.Random(0)
+  return [whole * (i + chance.random()) / count for i in range(count)]
+
+
+@pytest.fixture(name='scratch')
+def _scratch(tmp_path):
+  """Where a killed run leaves its temporary files."""
+  scratch = tmp_path / 'scratch'
+  scratch.mkdir()
+  return {'TMPDIR': str(scratch)}
+
+
+def test_new_tree(checkout, tree, scratch):
+  wanted = _state(tree)
+
+  def whole():
+    shutil.rmtree(checkout / 'work')
+    must(*_TOOL, 'checkout', cwd=checkout)
+
+  codes = []
+  for moment in _moments(6, whole):
+    shutil.rmtree(checkout / 'work', ignore_errors=True)
+    code = kill(*_TOOL, 'checkout', cwd=checkout, after=moment, **scratch)
+    codes.append(code)
+    # All of it is there, or nothing.
+    assert not tree.exists() or _state(tree) == wanted
+    must(*_TOOL, 'checkout', cwd=checkout)
+    assert _state(tree) == wanted
+    assert os.listdir(checkout / 'work') == ['optax']
+  assert _KILLED in codes
+
+
+def test_new_tree_in_the_last_moment(checkout, scratch):
+  code = kill(
+      sys.executable, '-c', _UNTIL, 'os.rename', 'work/optax', '1', 'checkout',
+      cwd=checkout, **scratch,
+  )  # fmt: skip
+  assert code == _KILLED
+  assert os.listdir(checkout / 'work') == ['.optax.unfinished']
+  must(*_TOOL, 'checkout', cwd=checkout)
+  assert os.listdir(checkout / 'work') == ['optax']
+
+
+@pytest.fixture(scope='module', name='seed')
+def _seed(tmp_path_factory):
+  """A checkout with a work tree, and two series for it.
+
+  ``series/0`` is what the tree holds, ``series/1`` is what it is to hold.
+  """
+  root = tmp_path_factory.mktemp('seed') / 'checkout'
+  copy_repository(root)
+  shutil.copytree(root / 'patches', root / 'series/0')
+  must(*_TOOL, 'checkout', cwd=root)
+  tree = root / 'work/optax'
+  _git(tree, 'reset', '--quiet', '--hard', 'HEAD~2')
+  _commit(tree)
+  must(*_TOOL, 'export', cwd=root)
+  shutil.copytree(root / 'patches', root / 'series/1')
+  shutil.rmtree(tree)
+  states = [None, None]
+  for number in (1, 0):
+    _take(root, number)
+    must(*_TOOL, 'checkout', cwd=root)
+    states[number] = _state(tree)
+  # What is the user's own there.
+  _git(tree, 'checkout', '--quiet', '-b', 'mine')
+  _commit(tree, 'optax/mine.py')
+  _git(tree, 'checkout', '--quiet', 'series')
+  _git(tree, 'tag', 'as-it-was', 'mine')
+  (tree / 'optax.egg-info').mkdir()
+  (tree / 'optax.egg-info/PKG-INFO').write_text('mine\n')
+  _take(root, 1)
+  return root, states
+
+
+@pytest.fixture(name='seeded')
+def _seeded(seed, tmp_path):
+  """A copy of that checkout, its tree, and the states of the two series."""
+  root = tmp_path / 'checkout'
+  shutil.copytree(seed[0], root, symlinks=True)
+  return root, root / 'work/optax', seed[1]
+
+
+def _take(checkout, number):
+  shutil.rmtree(checkout / 'patches')
+  shutil.copytree(checkout / f'series/{number}', checkout / 'patches')
+
+
+def _users_own_is_there(tree):
+  return (
+      _git(tree, 'rev-parse', 'mine') == _git(tree, 'rev-parse', 'as-it-was')
+      and (tree / 'optax.egg-info/PKG-INFO').read_text() == 'mine\n'
+  )
+
+
+def test_renewed_tree(seeded, scratch):
+  checkout, tree, states = seeded
+  codes, wanted = [], 1
+
+  def whole():
+    must(*_TOOL, 'checkout', cwd=checkout)
+
+  for moment in _moments(6, whole):
+    wanted = 1 - wanted
+    _take(checkout, wanted)
+    code = kill(*_TOOL, 'checkout', cwd=checkout, after=moment, **scratch)
+    codes.append(code)
+    must(*_TOOL, 'checkout', cwd=checkout)
+    assert _state(tree) == states[wanted]
+    assert _users_own_is_there(tree)
+    assert os.listdir(checkout / 'work') == ['optax']
+  assert _KILLED in codes
+
+
+# git runs these when it comes to the point: its lock files are there then.
+_HOOKS = {
+    'the commits come': ('reference-transaction', 'refs/optax-fork/next'),
+    'the branch moves': ('reference-transaction', 'refs/heads/series'),
+    'all but refs is new': ('post-checkout', ''),
+    'the refs move': ('reference-transaction', 'refs/optax-fork/exported'),
+}
+
+
+def _kill_in_hook(checkout, tree, point, scratch):
+  hook, ref = _HOOKS[point]
+  path = tree / '.git/hooks' / hook
+  path.parent.mkdir(exist_ok=True)
+  path.write_text(
+      '#!/bin/sh\n'
+      f'[ -z "{ref}" ] || {{ [ "$1" = prepared ] && grep -q "{ref}"; }} &&'
+      ' kill -KILL 0\nexit 0\n'
+  )
+  path.chmod(0o755)
+  code = kill(*_TOOL, 'checkout', cwd=checkout, **scratch)
+  path.unlink()
+  return code
+
+
+def test_renewed_tree_when_git_is_at_some_point(seeded, scratch):
+  checkout, tree, states = seeded
+  wanted = 0
+  for point in _HOOKS:
+    wanted = 1 - wanted
+    _take(checkout, wanted)
+    assert _kill_in_hook(checkout, tree, point, scratch) == _KILLED, point
+    result = call(*_TOOL, 'checkout', cwd=checkout)
+    assert result.code == 0, f'{point}: {result.output}'
+    assert _state(tree) == states[wanted], point
+    assert _users_own_is_there(tree)
+
+
+def _kill_among_the_files(checkout, tree, scratch):
+  """Kills a checkout when some files are new and others are not."""
+  changed = _git(
+      tree, 'diff', '--name-only', '--diff-filter=M', 'HEAD~2', 'HEAD'
+  ).splitlines()
+  attributes = tree / '.git/info/attributes'
+  attributes.write_text(f'{changed[-1]} filter=killing\n')
+  _git(tree, 'config', 'filter.killing.smudge', 'kill -KILL 0')
+  assert kill(*_TOOL, 'checkout', cwd=checkout, **scratch) == _KILLED
+  attributes.unlink()
+  # git calls the files changed, and would not go on.
+  assert call('git', 'status', '--porcelain', cwd=tree).output
+  assert (tree / '.git/index.lock').exists()
+
+
+def test_renewed_tree_among_the_files(seeded, scratch):
+  checkout, tree, states = seeded
+  _kill_among_the_files(checkout, tree, scratch)
+  result = call(*_TOOL, 'checkout', cwd=checkout)
+  assert result.code == 0, result.output
+  assert 'cut short left is in `git stash`' in result.output
+  assert _state(tree) == states[1]
+  assert _users_own_is_there(tree)
+
+
+def test_what_the_user_does_to_a_half_renewed_tree_is_kept(seeded, scratch):
+  checkout, tree, states = seeded
+  _kill_among_the_files(checkout, tree, scratch)
+  with (tree / 'optax/_src/base.py').open('a') as file:
+    file.write('MINE = True\n')
+  (tree / 'optax/untracked.py').write_text('MINE = True\n')
+  (tree / '.git/index.lock').unlink()
+  result = call(*_TOOL, 'export', cwd=checkout)
+  assert result.code == 1
+  assert 'checkout` again' in result.output
+  must(*_TOOL, 'checkout', cwd=checkout)
+  assert _state(tree) == states[1]
+  for commit, path in (('stash', '_src/base.py'), ('stash^3', 'untracked.py')):
+    assert 'MINE = True' in _git(tree, 'show', f'{commit}:optax/{path}')
+
+
+def test_what_the_user_commits_to_a_half_renewed_tree_is_kept(seeded, scratch):
+  checkout, tree, _ = seeded
+  point = 'all but refs is new'
+  assert _kill_in_hook(checkout, tree, point, scratch) == _KILLED
+  _commit(tree, 'optax/more.py')
+  result = call(*_TOOL, 'checkout', cwd=checkout)
+  assert result.code == 1
+  assert 'add optax/more.py' in result.output
+  must(*_TOOL, 'export', cwd=checkout)
+  assert 'add-optax-more' in series.read(checkout / 'patches')[-1].name
+  must(*_TOOL, 'checkout', cwd=checkout)
+  assert (tree / 'optax/more.py').exists()
+
+
+@pytest.fixture(name='changed')
+def _changed(seeded):
+  """A checkout, and its patches before and after an export."""
+  checkout, *_ = seeded
+  before, after = (_files(checkout / f'series/{n}') for n in (0, 1))
+  must(*_TOOL, 'checkout', cwd=checkout)
+  _take(checkout, 0)
+  return checkout, before, after
+
+
+def test_export(changed, scratch):
+  checkout, before, after = changed
+
+  def whole():
+    must(*_TOOL, 'export', cwd=checkout)
+
+  codes = []
+  for moment in _moments(3, whole):
+    _take(checkout, 0)
+    code = kill(*_TOOL, 'export', cwd=checkout, after=moment, **scratch)
+    codes.append(code)
+    found = _files(checkout / 'patches')
+    assert found in (before, after) or any(
+        series.UNFINISHED in str(path) for path in found
+    )
+    must(*_TOOL, 'export', cwd=checkout)
+    assert _files(checkout / 'patches') == after
+  assert _KILLED in codes
+
+
+def test_export_among_the_files(changed, scratch):
+  checkout, before, after = changed
+  patches = checkout / 'patches'
+  dropped = min(str(path) for path in before.keys() - after.keys())
+  for event, path, count in (
+      ('shutil.copyfile', f'/patches/{series.UNFINISHED}', '9'),
+      ('os.rename', '/patches/', '9'),
+      ('os.remove', f'/patches/{dropped}', '1'),
+  ):
+    code = kill(
+        sys.executable, '-c', _UNTIL, event, path, count, 'export',
+        cwd=checkout, **scratch,
+    )  # fmt: skip
+    assert code == _KILLED
+    assert _files(patches) not in (before, after)
+    result = call(*_TOOL, 'check', cwd=checkout)
+    assert result.code == 1
+    assert 'export` again' in result.output
+    assert series.UNFINISHED in result.output
+  must(*_TOOL, 'export', cwd=checkout)
+  assert _files(patches) == after
+
+
+def test_build(builder, checkout, scratch, tmp_path, wheel):
+  target = tmp_path / 'built'
+  program = (
+      'import sys; from optax_fork import backend;'
+      'backend.build_wheel(sys.argv[1])'
+  )
+  command = (builder.python, '-B', '-c', program, target)
+  before = _files(checkout)
+
+  def whole():
+    target.mkdir()
+    must(*command, cwd=checkout)
+
+  codes = []
+  for moment in _moments(6, whole):
+    shutil.rmtree(target)
+    target.mkdir()
+    codes.append(kill(*command, cwd=checkout, after=moment, **scratch))
+    assert _files(checkout) == before
+    must(*command, cwd=checkout)
+    built = target / wheel.name
+    assert built.read_bytes() == wheel.read_bytes()
+  assert _KILLED in codes

@@ -1,0 +1,81 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""How many random examples a test runs, and that it did run them.
+
+The examples are the same each time, but for long runs:
+`pytest tests/fuzz --hypothesis-profile=long`.
+"""
+
+import functools
+
+from hypothesis import HealthCheck
+from hypothesis import settings
+import pytest
+
+_KEY = 'examples'
+_BOTH = dict(
+    database=None,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+
+# Of each test: there are 13, so 6,500 and 104,000 examples in sum.
+settings.register_profile(
+    'ci', max_examples=500, derandomize=True, **_BOTH
+)
+settings.register_profile(
+    'long', max_examples=8_000, derandomize=False, **_BOTH
+)
+settings.load_profile('ci')
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+  """Counts the examples that a test ran to their end; they must be enough."""
+  count = 0
+  handle = item.obj.hypothesis
+  inner_test = handle.inner_test
+
+  @functools.wraps(inner_test)
+  def counted(*args, **kwargs):
+    nonlocal count
+    inner_test(*args, **kwargs)
+    count += 1
+
+  handle.inner_test = counted
+  try:
+    result = yield
+  finally:
+    handle.inner_test = inner_test
+    item.user_properties.append((_KEY, count))
+  wanted = settings.default.max_examples
+  assert count >= wanted, f'{count} examples ran, {wanted} were promised'
+  return result
+
+
+def pytest_terminal_summary(terminalreporter):
+  """Prints the counts."""
+  counts = {
+      report.nodeid: dict(report.user_properties)[_KEY]
+      for outcome in ('passed', 'failed')
+      for report in terminalreporter.getreports(outcome)
+      if _KEY in dict(report.user_properties)
+  }
+  if counts:
+    terminalreporter.section('examples')
+    for test, count in counts.items():
+      terminalreporter.line(f'{count:7} {test}')
+    terminalreporter.line(f'{sum(counts.values()):7} in sum')

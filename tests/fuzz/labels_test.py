@@ -1,0 +1,111 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Random labels of random params and models, right and wrong."""
+
+import re
+
+import chex
+from hypothesis import given
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import trees
+
+_TRANSFORMS = dict(zip(
+    trees.LABELS,
+    (
+        optax.sgd(0.1, momentum=0.9),
+        optax.set_to_zero(),
+        optax.add_decayed_weights(0.1),
+    ),
+    strict=True,
+))
+_UNKNOWN = (
+    'fit ', '', 0.5, 8, True, ..., jnp.tanh, np.asarray('fit'), jnp.asarray(7),
+    jax.random.key(0), {'fit'},
+)  # fmt: skip
+
+
+def _run(transform, model, grads):
+  """Returns the last updates and the last state."""
+  state = transform.init(model)
+  for grad in grads:
+    updates, state = transform.update(grad, state, model)
+    model = optax.apply_updates(model, updates)
+  return updates, state
+
+
+class PartitionTest(chex.TestCase):
+
+  @given(trees.prefixes(trees.LABEL_VALUES), trees.FORMS)
+  def test_labels_are_masks_one_after_the_other(self, labels, form):
+    give, _ = form
+    masks = [
+        jax.tree.map(lambda found, label=label: found == label, labels.meaning)
+        for label in _TRANSFORMS
+    ]
+    grads = [trees.grads_of(labels.params, step) for step in range(2)]
+    (found, found_state), (wanted, wanted_state) = (
+        _run(transform, labels.model, grads)
+        for transform in (
+            optax.partition(_TRANSFORMS, give(labels.tree)),
+            optax.chain(*map(optax.masked, _TRANSFORMS.values(), masks)),
+        )
+    )
+    self.assertEqual(*map(jax.tree.structure, (found, wanted)))
+    for pair in ((found, wanted), (found_state, wanted_state)):
+      for one, other in zip(*map(jax.tree.leaves, pair), strict=True):
+        np.testing.assert_array_equal(one, other, strict=True)
+
+
+class ErrorsTest(chex.TestCase):
+  """Labels that are wrong at one place are an error that names the place."""
+
+  def _assert_fails(self, labels, prefix, *words):
+    transform = optax.partition(_TRANSFORMS, labels)
+    grads = trees.grads_of(prefix.params)
+    state = optax.transforms.PartitionState({})
+    for call in (
+        lambda: transform.init(prefix.model),
+        lambda: transform.update(grads, state, prefix.model),
+    ):
+      with self.assertRaises(ValueError) as caught:
+        call()
+      for word in words:
+        self.assertRegex(str(caught.exception), word)
+
+  @given(trees.broken(trees.LABEL_VALUES, _UNKNOWN), trees.FORMS)
+  def test_wrong_labels(self, broken, form):
+    (labels, path), (give, name) = broken, form
+    self._assert_fails(
+        give(labels.tree),
+        labels,
+        re.escape(f'{name.format("param_labels")}{path} is '),
+        'is not a prefix of the params|has no transformation|must be hashable',
+    )
+
+  @given(trees.holes(trees.LABEL_VALUES), trees.FORMS)
+  def test_traced_labels(self, hole, form):
+    (labels, put, path), (give, name) = hole, form
+    jax.eval_shape(
+        lambda label: self._assert_fails(
+            give(put(label)),
+            labels,
+            re.escape(f'{name.format("param_labels")}{path} is '),
+            'static',
+        ),
+        7,
+    )

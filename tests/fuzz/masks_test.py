@@ -1,0 +1,233 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Random masks of random params and models, right and wrong."""
+
+import re
+from typing import NamedTuple
+
+import chex
+import equinox as eqx
+from hypothesis import given
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from optax.transforms import _resolving
+import trees
+
+# Powers of two: no rounding, in whatever order.
+_DECAY, _MOMENTUM, _LEARNING_RATE = map(np.float32, (0.5, 0.5, 0.25))
+
+_MASKS = trees.prefixes(trees.BOOLS)
+
+
+def _sgd():
+  return optax.chain(
+      optax.add_decayed_weights(_DECAY),
+      optax.sgd(_LEARNING_RATE, momentum=_MOMENTUM),
+  )
+
+
+class _Step(NamedTuple):
+  update: np.ndarray
+  param: np.ndarray
+  momentum: np.ndarray
+
+
+def _reference(param, grads, is_chosen):
+  """Yields what one leaf and its momentum are after each step."""
+  param = np.asarray(param)
+  momentum = np.zeros_like(param)
+  for grad in map(np.asarray, grads):
+    update = grad
+    if is_chosen:
+      momentum = grad + _DECAY * param + _MOMENTUM * momentum
+      update = -_LEARNING_RATE * momentum
+    param = param + update
+    yield _Step(update, param, momentum)
+
+
+def _assert_equal(found, wanted):
+  """Checks leaves to the bit, with their shapes and types."""
+  for one, other in zip(found, wanted, strict=True):
+    np.testing.assert_array_equal(one, other, strict=True)
+
+
+class MaskedTest(chex.TestCase):
+  """`masked` transforms what the mask chooses and nothing else."""
+
+  def _assert_trees_equal(self, found, wanted):
+    self.assertEqual(*map(jax.tree.structure, (found, wanted)))
+    _assert_equal(*map(jax.tree.leaves, (found, wanted)))
+
+  @given(_MASKS, trees.FORMS)
+  def test_each_leaf_is_as_numpy_computes_it(self, mask, form):
+    """Three steps of SGD where chosen; elsewhere the updates come through."""
+    give, _ = form
+    transform = optax.masked(_sgd(), give(mask.tree))
+    chosen = jax.tree.leaves(mask.meaning)
+    grads = [trees.grads_of(mask.params, step) for step in range(3)]
+    of_each_leaf = zip(
+        jax.tree.leaves(mask.params),
+        zip(*map(jax.tree.leaves, grads)),
+        chosen,
+        strict=True,
+    )
+    references = [_reference(*args) for args in of_each_leaf]
+
+    model, state = mask.model, transform.init(mask.model)
+    for grad in grads:
+      updates, state = transform.update(grad, state, model)
+      model = optax.apply_updates(model, updates)
+      wanted = [next(reference) for reference in references]
+      self.assertEqual(*map(jax.tree.structure, (updates, grad)))
+      _assert_equal(jax.tree.leaves(updates), [s.update for s in wanted])
+      _assert_equal(
+          jax.tree.leaves(state),
+          [s.momentum for s, is_chosen in zip(wanted, chosen) if is_chosen],
+      )
+      # All that is no param is the same object.
+      leaves = map(jax.tree.leaves, (model, mask.model))
+      params = [new for new, old in zip(*leaves, strict=True) if new is not old]
+      _assert_equal(params, [s.param for s in wanted])
+
+  @given(_MASKS, trees.FORMS)
+  def test_what_is_not_chosen_is_the_same_object(self, mask, form):
+    give, _ = form
+    transform = optax.masked(_sgd(), give(mask.tree))
+    grads = trees.grads_of(mask.params)
+    updates, _ = transform.update(grads, transform.init(mask.model), mask.model)
+    leaves = map(jax.tree.leaves, (updates, grads, mask.meaning))
+    for new, old, is_chosen in zip(*leaves, strict=True):
+      assert (new is not old) == is_chosen
+
+  @given(_MASKS, trees.FORMS, trees.FORMS)
+  def test_mask_and_its_opposite_are_the_whole(self, mask, form, other_form):
+    (give, _), (give_other, _) = form, other_form
+    opposite = jax.tree.map(lambda m: not m, mask.tree)
+    both = optax.chain(
+        optax.masked(_sgd(), give(mask.tree)),
+        optax.masked(_sgd(), give_other(opposite)),
+    )
+    grads = trees.grads_of(mask.params)
+    self._assert_trees_equal(*(
+        transform.update(grads, transform.init(mask.model), mask.model)[0]
+        for transform in (both, _sgd())
+    ))
+
+  @given(_MASKS, trees.FORMS)
+  def test_model_has_the_state_of_its_params(self, mask, form):
+    give, _ = form
+    transform = optax.masked(_sgd(), give(mask.tree))
+    self._assert_trees_equal(*map(transform.init, (mask.model, mask.params)))
+
+  @given(_MASKS, trees.FORMS)
+  def test_mask_inside_itself_is_the_mask(self, mask, form):
+    give, _ = form
+    once = optax.masked(_sgd(), give(mask.tree))
+    # A prefix would leave no params where the mask inside has nodes.
+    twice = optax.masked(once, give(mask.meaning))
+    grads = trees.grads_of(mask.params)
+    self._assert_trees_equal(*(
+        transform.update(grads, transform.init(mask.model), mask.model)[0]
+        for transform in (once, twice)
+    ))
+
+  @given(_MASKS, trees.FORMS)
+  def test_traced_step_has_the_types_of_an_eager_one(self, mask, form):
+    give, _ = form
+    transform = optax.masked(_sgd(), give(mask.tree))
+
+    def step(params, grads):
+      model = eqx.combine(params, mask.model)
+      return transform.update(grads, transform.init(model), model)
+
+    args = mask.params, trees.grads_of(mask.params)
+    chex.assert_trees_all_equal_shapes_and_dtypes(
+        jax.eval_shape(step, *args), step(*args)
+    )
+
+
+class ResolveTest(chex.TestCase):
+  """A mask is read as it was meant."""
+
+  @given(_MASKS, trees.FORMS)
+  def test_trees_are_told_from_functions(self, mask, form):
+    give, name = form
+    self.assertEqual(
+        optax.transforms.mask_callable(give(mask.tree), mask.params),
+        name != '{}',
+    )
+
+  @given(_MASKS, trees.FORMS)
+  def test_resolving_twice_changes_nothing(self, mask, form):
+    give, _ = form
+    once = _resolving.resolve_mask(give(mask.tree), mask.params)
+    twice = _resolving.resolve_mask(once, mask.params)
+    self.assertEqual(*map(jax.tree.structure, (once, twice)))
+    for tree in (once, twice):
+      of_params = jax.tree.map(
+          lambda m, subtree: jax.tree.map(lambda _: m, subtree),
+          tree, mask.params,
+      )  # fmt: skip
+      leaves = map(jax.tree.leaves, (of_params, mask.meaning))
+      assert all(one is other for one, other in zip(*leaves, strict=True))
+
+
+_NO_BOOLS = (
+    'yes', '', b'1', 0.5, 1.0, float('nan'), 1j, 2, -1, ..., {True},
+    jnp.tanh, bool, jax.random.key(0), np.ones(2, bool), np.ones(0, bool),
+    jnp.ones(()),
+)  # fmt: skip
+
+
+class ErrorsTest(chex.TestCase):
+  """A mask that is wrong at one place is an error that names the place."""
+
+  def _assert_fails(self, mask, prefix, *words):
+    transform = optax.masked(optax.scale(3.0), mask)
+    grads = trees.grads_of(prefix.params)
+    state = optax.MaskedState(optax.EmptyState())
+    for call in (
+        lambda: transform.init(prefix.model),
+        lambda: transform.update(grads, state, prefix.model),
+    ):
+      with self.assertRaises(ValueError) as caught:
+        call()
+      for word in words:
+        self.assertRegex(str(caught.exception), word)
+
+  @given(trees.broken(trees.BOOLS, _NO_BOOLS), trees.FORMS)
+  def test_wrong_masks(self, broken, form):
+    (mask, path), (give, name) = broken, form
+    self._assert_fails(
+        give(mask.tree),
+        mask,
+        re.escape(f'{name.format("mask")}{path} is '),
+        'is not a prefix of the params|must be booleans',
+    )
+
+  @given(trees.holes(trees.BOOLS), trees.FORMS)
+  def test_traced_masks(self, hole, form):
+    (mask, put, path), (give, name) = hole, form
+    jax.eval_shape(
+        lambda flag: self._assert_fails(
+            give(put(flag)),
+            mask,
+            re.escape(f'{name.format("mask")}{path} is '),
+            'static',
+        ),
+        True,
+    )
