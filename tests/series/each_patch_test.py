@@ -29,11 +29,13 @@ import pytest
 import work_tree
 
 _each_patch = pytest.mark.parametrize(
-    'patch', work_tree.SERIES, ids=lambda patch: patch.name.removesuffix('.patch')
+    'patch',
+    work_tree.SERIES,
+    ids=lambda patch: patch.name.removesuffix('.patch'),
 )
 
-# Prints the examples that fail, with what upstream's docs import before each and
-# the options of Sphinx.
+# Prints the examples that fail, with what upstream's docs import before each
+# and the options of Sphinx.
 _DOCTEST = """
 import doctest, importlib.util, json, sys
 import jax, jax.numpy as jnp, optax
