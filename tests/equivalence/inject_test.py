@@ -14,7 +14,6 @@
 # ==============================================================================
 """Injection without `static_args` is pristine's with the right ones."""
 
-import functools
 import warnings
 
 from absl.testing import parameterized
@@ -51,13 +50,6 @@ def _has_plain(label):
   return label not in others and 'bfloat16' not in label
 
 
-@functools.cache
-def _pristine():
-  """Returns pristine Optax and its settings by label."""
-  upstream = pristine.load()
-  return upstream, {s.label: s for s in settings.settings(upstream)}
-
-
 class InjectTest(parameterized.TestCase):
 
   def setUp(self):
@@ -72,7 +64,7 @@ class InjectTest(parameterized.TestCase):
     found = settings.run(optax, setting, 'bare')
     if setting.label not in _NOT_ON_PRISTINE:
       with self.subTest('bit-identical to pristine with right static_args'):
-        upstream, known = _pristine()
+        upstream, known = settings.by_label(pristine.load)
         wanted = settings.run(upstream, known[setting.label], 'static_args')
         self.assertEqual(list(found), list(wanted))
         for path, array in wanted.items():

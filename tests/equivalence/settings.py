@@ -262,6 +262,18 @@ def settings(optax) -> Iterator[Setting]:
       )
 
 
+@functools.cache
+def by_label(load: Callable[[], Any]) -> tuple[Any, dict[str, Setting]]:
+  """Returns a copy of Optax, as loaded, and its settings by label."""
+  optax = load()
+  return optax, {setting.label: setting for setting in settings(optax)}
+
+
+def bits(arrays: dict[str, np.ndarray]) -> dict[str, tuple[Any, ...]]:
+  """Returns all that there is to compare of arrays."""
+  return {k: (x.shape, x.dtype, x.tobytes()) for k, x in arrays.items()}
+
+
 # They take a gradient for each example of a batch.
 PER_EXAMPLE = {'differentially_private_aggregate', 'dpsgd'}
 

@@ -19,7 +19,6 @@ a dict or in a nested tree, in float32, bfloat16 or float64, which go round from
 setting to setting. With `--every-run`, all twelve combinations for each.
 """
 
-import functools
 import itertools
 import tempfile
 import warnings
@@ -72,15 +71,7 @@ _ERRORS_IN_BFLOAT16 = {
     'optax.scale_by_novograd(mu_dtype=numpy)',
 }
 
-
 _FORK = lambda: optax
-
-
-@functools.cache
-def _settings(load):
-  """Returns a copy of Optax and its settings by label."""
-  library = load()
-  return library, {s.label: s for s in settings.settings(library)}
 
 
 def _runs(number, every_run):
@@ -96,7 +87,7 @@ def _runs(number, every_run):
 
 def _result(load, label, layout, dtype, mode):
   """Returns arrays by path, or the type of the error."""
-  library, known = _settings(load)
+  library, known = settings.by_label(load)
   with _X64.enable_x64(dtype == 'float64'):
     try:
       return settings.run(
@@ -105,10 +96,6 @@ def _result(load, label, layout, dtype, mode):
       )  # fmt: skip
     except Exception as error:  # pylint: disable=broad-exception-caught
       return type(error)
-
-
-def _bits(result):
-  return {k: (x.shape, x.dtype, x.tobytes()) for k, x in result.items()}
 
 
 def _updates(result):
@@ -148,7 +135,7 @@ class SettingsTest(parameterized.TestCase):
 
   @parameterized.named_parameters(
       (label, number, label)
-      for number, label in enumerate(_settings(_FORK)[1])
+      for number, label in enumerate(settings.by_label(_FORK)[1])
       if label != _FROZEN_ON_PRISTINE
   )
   def test_twenty_steps(self, number, label):
@@ -169,14 +156,14 @@ class SettingsTest(parameterized.TestCase):
           # They differ from the last bit on, more from step to step.
           self.assertLess(np.linalg.norm(new - old), 1e-3 * np.linalg.norm(old))
         else:
-          self.assertEqual(_bits(found), _bits(wanted))
+          self.assertEqual(settings.bits(found), settings.bits(wanted))
 
   @parameterized.parameters(sorted(_DIFFERENT))
   def test_what_differs_on_purpose_differs(self, factory):
     found, wanted = (
         _result(load, *_DIFFERENT[factory]) for load in (_FORK, pristine.load)
     )
-    self.assertNotEqual(_bits(found), _bits(wanted))
+    self.assertNotEqual(settings.bits(found), settings.bits(wanted))
 
   def test_what_pristine_freezes(self):
     run = 'dict', 'float32', 'jitted'

@@ -73,10 +73,6 @@ def _arrays(tree):
   return {jax.tree_util.keystr(path): as_array(leaf) for path, leaf in leaves}
 
 
-def _bits(arrays):
-  return {k: (x.shape, x.dtype, x.tobytes()) for k, x in arrays.items()}
-
-
 class UpdatesTest(parameterized.TestCase):
 
   def setUp(self):
@@ -119,7 +115,7 @@ class UpdatesTest(parameterized.TestCase):
       return
     self.assertEqual(new_program, program)
     for number, (new, old) in enumerate(zip(new_steps, steps, strict=True)):
-      self.assertEqual(_bits(new), _bits(old), f'step {number}')
+      self.assertEqual(settings.bits(new), settings.bits(old), f'step {number}')
 
   @parameterized.parameters(sorted(_NOT_ON_PRISTINE))
   def test_what_pristine_cannot_do(self, label):

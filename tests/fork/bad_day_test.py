@@ -20,33 +20,24 @@ import os
 import resource
 import shutil
 import signal
-import sys
 import tarfile
 import zipfile
 
 from environments import call
+from environments import commit
+from environments import git
 from environments import must
+from environments import TOOL
 import optax_fork
 from optax_fork import pin
 from optax_fork import pristine
 from optax_fork import series
 import pytest
 
-_TOOL = (sys.executable, '-m', 'optax_fork')
 _BUILD = (
     'import sys; from optax_fork import backend;'
     'backend.build_wheel(sys.argv[1])'
 )
-
-
-def _git(tree, *arguments):
-  return must('git', *arguments, cwd=tree).strip()
-
-
-def _commit(tree, path='optax/transforms/_new.py'):
-  (tree / path).write_text('X = 1\n')
-  _git(tree, 'add', path)
-  _git(tree, 'commit', '--quiet', '--message', f'transforms: add {path}')
 
 
 def _files(directory):
@@ -76,35 +67,35 @@ def test_read_only_directory_of_a_new_tree_is_named(checkout, tmp_path):
   target = tmp_path / 'target'
   target.mkdir(mode=0o555)
   result = call(
-      *_TOOL, 'checkout', target / 'tree', cwd=checkout, preexec_fn=_bind
+      *TOOL, 'checkout', target / 'tree', cwd=checkout, preexec_fn=_bind
   )
   _refused(result, 'Permission denied', target, 'run the command again')
   target.chmod(0o755)
-  must(*_TOOL, 'checkout', target / 'tree', cwd=checkout)
+  must(*TOOL, 'checkout', target / 'tree', cwd=checkout)
 
 
 def test_read_only_tree_is_named_and_left_as_it_was(checkout, tree):
-  head = _git(tree, 'rev-parse', 'HEAD')
+  head = git(tree, 'rev-parse', 'HEAD')
   sorted((checkout / 'patches').glob('*.patch'))[-1].unlink()
   folders = [tree, *(p for p in tree.rglob('*') if p.is_dir())]
   for folder in folders:
     folder.chmod(0o555)
-  result = call(*_TOOL, 'checkout', cwd=checkout, preexec_fn=_bind)
+  result = call(*TOOL, 'checkout', cwd=checkout, preexec_fn=_bind)
   for folder in folders:
     folder.chmod(0o755)
   _refused(result, 'ermission', tree)
-  assert _git(tree, 'rev-parse', 'HEAD') == head
-  assert not _git(tree, 'status', '--porcelain')
-  must(*_TOOL, 'checkout', cwd=checkout)
-  assert _git(tree, 'rev-parse', 'HEAD') != head
+  assert git(tree, 'rev-parse', 'HEAD') == head
+  assert not git(tree, 'status', '--porcelain')
+  must(*TOOL, 'checkout', cwd=checkout)
+  assert git(tree, 'rev-parse', 'HEAD') != head
 
 
 def test_read_only_patches_are_named_and_left_as_they_were(checkout, tree):
   patches = checkout / 'patches'
   before = _files(patches)
-  _commit(tree)
+  commit(tree)
   patches.chmod(0o555)
-  result = call(*_TOOL, 'export', cwd=checkout, preexec_fn=_bind)
+  result = call(*TOOL, 'export', cwd=checkout, preexec_fn=_bind)
   patches.chmod(0o755)
   _refused(result, 'Permission denied', patches)
   assert _files(patches) == before
@@ -114,7 +105,7 @@ def test_read_only_cache_is_named(checkout, tmp_path):
   cache = tmp_path / 'cache'
   cache.mkdir(mode=0o555)
   result = call(
-      *_TOOL, 'checkout', cwd=checkout, preexec_fn=_bind,
+      *TOOL, 'checkout', cwd=checkout, preexec_fn=_bind,
       XDG_CACHE_HOME=str(cache),
   )  # fmt: skip
   _refused(result, 'Permission denied', cache, 'Set XDG_CACHE_HOME')
@@ -135,7 +126,7 @@ def test_read_only_checkout_builds(builder, checkout, wheel, tmp_path):
 
 def test_directory_below_a_file_is_named(checkout, tmp_path):
   (tmp_path / 'file').write_text('')
-  result = call(*_TOOL, 'checkout', tmp_path / 'file/below', cwd=checkout)
+  result = call(*TOOL, 'checkout', tmp_path / 'file/below', cwd=checkout)
   _refused(result, 'Not a directory', tmp_path / 'file')
 
 
@@ -210,7 +201,7 @@ def _out_of_room(result):
 
 
 def test_full_disk_leaves_no_part_of_a_new_tree(checkout, disk):
-  result = disk.call(100, *_TOOL, 'checkout', disk.root / 'tree', cwd=checkout)
+  result = disk.call(100, *TOOL, 'checkout', disk.root / 'tree', cwd=checkout)
   assert _out_of_room(result), result.output
   assert str(disk.root) in result.output
   assert not os.listdir(disk.root)
@@ -218,13 +209,13 @@ def test_full_disk_leaves_no_part_of_a_new_tree(checkout, disk):
 
 def test_full_disk_costs_nothing_of_a_tree(checkout, disk):
   tree = disk.root / 'tree'
-  command = (*_TOOL, 'checkout', tree)
+  command = (*TOOL, 'checkout', tree)
   must(*command, cwd=checkout)
   last = sorted((checkout / 'patches').glob('*.patch'))[-1]
   data, heads = last.read_bytes(), []
   codes = []
   for room in (4, 64, 1024, 3000, 3600, 4200):
-    heads.append(_git(tree, 'rev-parse', 'HEAD'))
+    heads.append(git(tree, 'rev-parse', 'HEAD'))
     # The series that the tree does not hold.
     if last.exists():
       last.unlink()
@@ -234,8 +225,8 @@ def test_full_disk_costs_nothing_of_a_tree(checkout, disk):
     codes.append(result.code)
     assert not result.code or _out_of_room(result), result.output
     must(*command, cwd=checkout)
-    assert not _git(tree, 'status', '--porcelain')
-    assert _git(tree, 'rev-parse', 'HEAD') != heads[-1]
+    assert not git(tree, 'status', '--porcelain')
+    assert git(tree, 'rev-parse', 'HEAD') != heads[-1]
   assert codes[0] == 1
   assert len(set(heads)) == 2
 
@@ -246,11 +237,11 @@ def test_full_disk_leaves_the_patches_as_they_were(checkout, disk, tree):
   shutil.copytree(patches, disk.root / 'patches')
   shutil.rmtree(patches)
   patches.symlink_to(disk.root / 'patches')
-  _commit(tree)
-  result = disk.call(8, *_TOOL, 'export', cwd=checkout)
+  commit(tree)
+  result = disk.call(8, *TOOL, 'export', cwd=checkout)
   assert _out_of_room(result), result.output
   assert _files(patches) == before
-  must(*_TOOL, 'export', cwd=checkout)
+  must(*TOOL, 'export', cwd=checkout)
   assert series.read(patches)[:-1] == series.read(disk.root / 'patches')[:-1]
   assert len(_files(patches)) == len(before) + 1
 
@@ -267,7 +258,7 @@ def _offline(cache, links=''):
 
 
 def test_no_network_is_told_in_few_lines(checkout, tmp_path):
-  result = call(*_TOOL, 'checkout', cwd=checkout, **_offline(tmp_path / 'none'))
+  result = call(*TOOL, 'checkout', cwd=checkout, **_offline(tmp_path / 'none'))
   _refused(
       result, 'pip could not get the sdist of Optax 0.2.8', 'pin.txt',
       'No matching distribution',
@@ -340,11 +331,11 @@ def test_patches_with_crlf_are_named_and_export_writes_them_anew(
     (patches / name).write_bytes(data.replace(b'\n', b'\r\n'))
   first = min(before)
   for command in ('checkout', 'check'):
-    result = call(*_TOOL, command, cwd=checkout)
+    result = call(*TOOL, command, cwd=checkout)
     _refused(result, first, 'CRLF', 'core.autocrlf')
   result = call(builder.python, '-c', _BUILD, tmp_path, cwd=checkout)
   _refused(result, first, 'CRLF', 'core.autocrlf')
-  must(*_TOOL, 'export', cwd=checkout)
+  must(*TOOL, 'export', cwd=checkout)
   after = _files(patches)
   assert after.pop('README.md') != before.pop('README.md')
   assert after == before
@@ -355,7 +346,7 @@ def test_files_that_are_not_text_are_named(checkout):
   first = min(patches.glob('*.patch'))
   data = first.read_bytes()
   first.write_bytes(b'\xff\xfe')
-  _refused(call(*_TOOL, 'check', cwd=checkout), first, 'found 0 such')
+  _refused(call(*TOOL, 'check', cwd=checkout), first, 'found 0 such')
   first.write_bytes(data)
   (patches / series.SUMS).write_bytes(b'\xff\xfe\n')
   with pytest.raises(optax_fork.ForkError, match='SHA256SUMS, line 1'):
@@ -366,20 +357,20 @@ def test_lock_of_another_git_is_named_and_left(checkout, tree):
   lock = tree / '.git/index.lock'
   lock.write_text('')
   for command in 2 * ('checkout', 'export'):
-    _refused(call(*_TOOL, command, cwd=checkout), 'delete', lock)
+    _refused(call(*TOOL, command, cwd=checkout), 'delete', lock)
   assert lock.exists()
 
 
 def test_commits_of_the_branch_are_kept_when_another_is_checked_out(
     checkout, tree
 ):
-  _commit(tree)
-  _git(tree, 'checkout', '--quiet', '-b', 'other', 'refs/optax-fork/exported')
-  result = call(*_TOOL, 'checkout', cwd=checkout)
+  commit(tree)
+  git(tree, 'checkout', '--quiet', '-b', 'other', 'refs/optax-fork/exported')
+  result = call(*TOOL, 'checkout', cwd=checkout)
   _refused(result, 'transforms: add optax/transforms/_new.py')
-  _git(tree, 'branch', '-m', 'series', 'mine')
-  must(*_TOOL, 'checkout', cwd=checkout)
-  assert 'X = 1' in _git(tree, 'show', 'mine:optax/transforms/_new.py')
+  git(tree, 'branch', '-m', 'series', 'mine')
+  must(*TOOL, 'checkout', cwd=checkout)
+  assert 'X = 1' in git(tree, 'show', 'mine:optax/transforms/_new.py')
 
 
 def test_new_tree_holds_the_patches_before_one_that_does_not_apply(
@@ -391,10 +382,10 @@ def test_new_tree_holds_the_patches_before_one_that_does_not_apply(
   path.write_text(f'{head}\n@@ ' + hunks.replace('\n ', '\n no such', 1))
   tree = tmp_path / 'tree'
   for _ in range(2):
-    result = call(*_TOOL, 'checkout', tree, cwd=checkout)
+    result = call(*TOOL, 'checkout', tree, cwd=checkout)
     _refused(result, f'{path.name} does not apply')
-    subjects = _git(tree, 'log', '--format=%s', '--reverse').splitlines()
+    subjects = git(tree, 'log', '--format=%s', '--reverse').splitlines()
     assert subjects[1:] == [patch.subject for patch in patches[:2]]
   path.write_bytes(patches[2].text)
-  must(*_TOOL, 'checkout', tree, cwd=checkout)
-  assert _git(tree, 'log', '-1', '--format=%s') == patches[-1].subject
+  must(*TOOL, 'checkout', tree, cwd=checkout)
+  assert git(tree, 'log', '-1', '--format=%s') == patches[-1].subject

@@ -22,6 +22,7 @@ import signal
 import subprocess
 import sys
 
+TOOL = (sys.executable, '-m', 'optax_fork')
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 _IGNORED = shutil.ignore_patterns(
     '.git', '.tox', '.venv', 'work', 'build', 'dist', '__pycache__'
@@ -93,6 +94,20 @@ def kill(*command, cwd=None, after=None, **environ) -> int:
     except subprocess.TimeoutExpired:
       os.killpg(process.pid, signal.SIGKILL)
       return process.wait()
+
+
+def git(tree, *arguments) -> str:
+  """Runs git in a work tree, without an editor; returns what it printed."""
+  return must(
+      'git', *arguments, cwd=tree, GIT_EDITOR='true', GIT_SEQUENCE_EDITOR='true'
+  ).strip()
+
+
+def commit(tree, path='optax/transforms/_new.py') -> None:
+  """Commits a new file to a work tree."""
+  (tree / path).write_text('X = 1\n')
+  git(tree, 'add', path)
+  git(tree, 'commit', '--quiet', '--message', f'transforms: add {path}')
 
 
 def must(*command, **kwargs) -> str:

@@ -25,13 +25,15 @@ import sys
 import time
 
 from environments import call
+from environments import commit
 from environments import copy_repository
+from environments import git
 from environments import kill
 from environments import must
+from environments import TOOL
 from optax_fork import series
 import pytest
 
-_TOOL = (sys.executable, '-m', 'optax_fork')
 _KILLED = -signal.SIGKILL
 # Runs the tool up to the n-th time that it does something to some path.
 _UNTIL = """
@@ -49,10 +51,6 @@ runpy.run_module('optax_fork', run_name='__main__', alter_sys=True)
 """
 
 
-def _git(tree, *arguments):
-  return must('git', *arguments, cwd=tree).strip()
-
-
 def _files(directory):
   """Returns {path: content} of what is in a directory and below."""
   return {
@@ -64,18 +62,12 @@ def _files(directory):
 
 def _state(tree):
   """Returns all that `checkout` decides about a work tree."""
-  refs = _git(
+  refs = git(
       tree, 'for-each-ref', '--format=%(refname) %(objectname)',
       'refs/heads/series', 'refs/optax-fork',
   )  # fmt: skip
-  head = _git(tree, 'rev-parse', '--symbolic-full-name', 'HEAD')
-  return refs, head, _git(tree, 'status', '--porcelain'), _files(tree / 'optax')
-
-
-def _commit(tree, path='optax/transforms/_new.py'):
-  (tree / path).write_text('X = 1\n')
-  _git(tree, 'add', path)
-  _git(tree, 'commit', '--quiet', '--message', f'transforms: add {path}')
+  head = git(tree, 'rev-parse', '--symbolic-full-name', 'HEAD')
+  return refs, head, git(tree, 'status', '--porcelain'), _files(tree / 'optax')
 
 
 def _moments(count, run):
@@ -100,16 +92,16 @@ def test_new_tree(checkout, tree, scratch):
 
   def whole():
     shutil.rmtree(checkout / 'work')
-    must(*_TOOL, 'checkout', cwd=checkout)
+    must(*TOOL, 'checkout', cwd=checkout)
 
   codes = []
   for moment in _moments(6, whole):
     shutil.rmtree(checkout / 'work', ignore_errors=True)
-    code = kill(*_TOOL, 'checkout', cwd=checkout, after=moment, **scratch)
+    code = kill(*TOOL, 'checkout', cwd=checkout, after=moment, **scratch)
     codes.append(code)
     # All of it is there, or nothing.
     assert not tree.exists() or _state(tree) == wanted
-    must(*_TOOL, 'checkout', cwd=checkout)
+    must(*TOOL, 'checkout', cwd=checkout)
     assert _state(tree) == wanted
     assert os.listdir(checkout / 'work') == ['optax']
   assert _KILLED in codes
@@ -122,7 +114,7 @@ def test_new_tree_in_the_last_moment(checkout, scratch):
   )  # fmt: skip
   assert code == _KILLED
   assert os.listdir(checkout / 'work') == ['.optax.unfinished']
-  must(*_TOOL, 'checkout', cwd=checkout)
+  must(*TOOL, 'checkout', cwd=checkout)
   assert os.listdir(checkout / 'work') == ['optax']
 
 
@@ -135,23 +127,23 @@ def _seed(tmp_path_factory):
   root = tmp_path_factory.mktemp('seed') / 'checkout'
   copy_repository(root)
   shutil.copytree(root / 'patches', root / 'series/0')
-  must(*_TOOL, 'checkout', cwd=root)
+  must(*TOOL, 'checkout', cwd=root)
   tree = root / 'work/optax'
-  _git(tree, 'reset', '--quiet', '--hard', 'HEAD~2')
-  _commit(tree)
-  must(*_TOOL, 'export', cwd=root)
+  git(tree, 'reset', '--quiet', '--hard', 'HEAD~2')
+  commit(tree)
+  must(*TOOL, 'export', cwd=root)
   shutil.copytree(root / 'patches', root / 'series/1')
   shutil.rmtree(tree)
   states = [None, None]
   for number in (1, 0):
     _take(root, number)
-    must(*_TOOL, 'checkout', cwd=root)
+    must(*TOOL, 'checkout', cwd=root)
     states[number] = _state(tree)
   # What is the user's own there.
-  _git(tree, 'checkout', '--quiet', '-b', 'mine')
-  _commit(tree, 'optax/mine.py')
-  _git(tree, 'checkout', '--quiet', 'series')
-  _git(tree, 'tag', 'as-it-was', 'mine')
+  git(tree, 'checkout', '--quiet', '-b', 'mine')
+  commit(tree, 'optax/mine.py')
+  git(tree, 'checkout', '--quiet', 'series')
+  git(tree, 'tag', 'as-it-was', 'mine')
   (tree / 'optax.egg-info').mkdir()
   (tree / 'optax.egg-info/PKG-INFO').write_text('mine\n')
   _take(root, 1)
@@ -173,7 +165,7 @@ def _take(checkout, number):
 
 def _users_own_is_there(tree):
   return (
-      _git(tree, 'rev-parse', 'mine') == _git(tree, 'rev-parse', 'as-it-was')
+      git(tree, 'rev-parse', 'mine') == git(tree, 'rev-parse', 'as-it-was')
       and (tree / 'optax.egg-info/PKG-INFO').read_text() == 'mine\n'
   )
 
@@ -183,14 +175,14 @@ def test_renewed_tree(seeded, scratch):
   codes, wanted = [], 1
 
   def whole():
-    must(*_TOOL, 'checkout', cwd=checkout)
+    must(*TOOL, 'checkout', cwd=checkout)
 
   for moment in _moments(6, whole):
     wanted = 1 - wanted
     _take(checkout, wanted)
-    code = kill(*_TOOL, 'checkout', cwd=checkout, after=moment, **scratch)
+    code = kill(*TOOL, 'checkout', cwd=checkout, after=moment, **scratch)
     codes.append(code)
-    must(*_TOOL, 'checkout', cwd=checkout)
+    must(*TOOL, 'checkout', cwd=checkout)
     assert _state(tree) == states[wanted]
     assert _users_own_is_there(tree)
     assert os.listdir(checkout / 'work') == ['optax']
@@ -216,7 +208,7 @@ def _kill_in_hook(checkout, tree, point, scratch):
       ' kill -KILL 0\nexit 0\n'
   )
   path.chmod(0o755)
-  code = kill(*_TOOL, 'checkout', cwd=checkout, **scratch)
+  code = kill(*TOOL, 'checkout', cwd=checkout, **scratch)
   path.unlink()
   return code
 
@@ -228,7 +220,7 @@ def test_renewed_tree_when_git_is_at_some_point(seeded, scratch):
     wanted = 1 - wanted
     _take(checkout, wanted)
     assert _kill_in_hook(checkout, tree, point, scratch) == _KILLED, point
-    result = call(*_TOOL, 'checkout', cwd=checkout)
+    result = call(*TOOL, 'checkout', cwd=checkout)
     assert result.code == 0, f'{point}: {result.output}'
     assert _state(tree) == states[wanted], point
     assert _users_own_is_there(tree)
@@ -236,13 +228,13 @@ def test_renewed_tree_when_git_is_at_some_point(seeded, scratch):
 
 def _kill_among_the_files(checkout, tree, scratch):
   """Kills a checkout when some files are new and others are not."""
-  changed = _git(
+  changed = git(
       tree, 'diff', '--name-only', '--diff-filter=M', 'HEAD~2', 'HEAD'
   ).splitlines()
   attributes = tree / '.git/info/attributes'
   attributes.write_text(f'{changed[-1]} filter=killing\n')
-  _git(tree, 'config', 'filter.killing.smudge', 'kill -KILL 0')
-  assert kill(*_TOOL, 'checkout', cwd=checkout, **scratch) == _KILLED
+  git(tree, 'config', 'filter.killing.smudge', 'kill -KILL 0')
+  assert kill(*TOOL, 'checkout', cwd=checkout, **scratch) == _KILLED
   attributes.unlink()
   # git calls the files changed, and would not go on.
   assert call('git', 'status', '--porcelain', cwd=tree).output
@@ -252,7 +244,7 @@ def _kill_among_the_files(checkout, tree, scratch):
 def test_renewed_tree_among_the_files(seeded, scratch):
   checkout, tree, states = seeded
   _kill_among_the_files(checkout, tree, scratch)
-  result = call(*_TOOL, 'checkout', cwd=checkout)
+  result = call(*TOOL, 'checkout', cwd=checkout)
   assert result.code == 0, result.output
   assert 'cut short left is in `git stash`' in result.output
   assert _state(tree) == states[1]
@@ -266,26 +258,26 @@ def test_what_the_user_does_to_a_half_renewed_tree_is_kept(seeded, scratch):
     file.write('MINE = True\n')
   (tree / 'optax/untracked.py').write_text('MINE = True\n')
   (tree / '.git/index.lock').unlink()
-  result = call(*_TOOL, 'export', cwd=checkout)
+  result = call(*TOOL, 'export', cwd=checkout)
   assert result.code == 1
   assert 'checkout` again' in result.output
-  must(*_TOOL, 'checkout', cwd=checkout)
+  must(*TOOL, 'checkout', cwd=checkout)
   assert _state(tree) == states[1]
-  for commit, path in (('stash', '_src/base.py'), ('stash^3', 'untracked.py')):
-    assert 'MINE = True' in _git(tree, 'show', f'{commit}:optax/{path}')
+  for stash, path in (('stash', '_src/base.py'), ('stash^3', 'untracked.py')):
+    assert 'MINE = True' in git(tree, 'show', f'{stash}:optax/{path}')
 
 
 def test_what_the_user_commits_to_a_half_renewed_tree_is_kept(seeded, scratch):
   checkout, tree, _ = seeded
   point = 'all but refs is new'
   assert _kill_in_hook(checkout, tree, point, scratch) == _KILLED
-  _commit(tree, 'optax/more.py')
-  result = call(*_TOOL, 'checkout', cwd=checkout)
+  commit(tree, 'optax/more.py')
+  result = call(*TOOL, 'checkout', cwd=checkout)
   assert result.code == 1
   assert 'add optax/more.py' in result.output
-  must(*_TOOL, 'export', cwd=checkout)
+  must(*TOOL, 'export', cwd=checkout)
   assert 'add-optax-more' in series.read(checkout / 'patches')[-1].name
-  must(*_TOOL, 'checkout', cwd=checkout)
+  must(*TOOL, 'checkout', cwd=checkout)
   assert (tree / 'optax/more.py').exists()
 
 
@@ -294,7 +286,7 @@ def _changed(seeded):
   """A checkout, and its patches before and after an export."""
   checkout, *_ = seeded
   before, after = (_files(checkout / f'series/{n}') for n in (0, 1))
-  must(*_TOOL, 'checkout', cwd=checkout)
+  must(*TOOL, 'checkout', cwd=checkout)
   _take(checkout, 0)
   return checkout, before, after
 
@@ -303,18 +295,18 @@ def test_export(changed, scratch):
   checkout, before, after = changed
 
   def whole():
-    must(*_TOOL, 'export', cwd=checkout)
+    must(*TOOL, 'export', cwd=checkout)
 
   codes = []
   for moment in _moments(3, whole):
     _take(checkout, 0)
-    code = kill(*_TOOL, 'export', cwd=checkout, after=moment, **scratch)
+    code = kill(*TOOL, 'export', cwd=checkout, after=moment, **scratch)
     codes.append(code)
     found = _files(checkout / 'patches')
     assert found in (before, after) or any(
         series.UNFINISHED in str(path) for path in found
     )
-    must(*_TOOL, 'export', cwd=checkout)
+    must(*TOOL, 'export', cwd=checkout)
     assert _files(checkout / 'patches') == after
   assert _KILLED in codes
 
@@ -334,11 +326,11 @@ def test_export_among_the_files(changed, scratch):
     )  # fmt: skip
     assert code == _KILLED
     assert _files(patches) not in (before, after)
-    result = call(*_TOOL, 'check', cwd=checkout)
+    result = call(*TOOL, 'check', cwd=checkout)
     assert result.code == 1
     assert 'export` again' in result.output
     assert series.UNFINISHED in result.output
-  must(*_TOOL, 'export', cwd=checkout)
+  must(*TOOL, 'export', cwd=checkout)
   assert _files(patches) == after
 
 

@@ -20,6 +20,7 @@ import shutil
 import sys
 
 from environments import call
+from environments import git as _git
 from environments import make_environment
 from environments import must
 from environments import REPOSITORY
@@ -34,12 +35,6 @@ def _tool(checkout, *arguments, **kwargs):
   """Runs the tool of a copy of the repository in that copy."""
   return call(
       sys.executable, '-m', 'optax_fork', *arguments, cwd=checkout, **kwargs
-  )
-
-
-def _git(tree, *arguments):
-  return must(
-      'git', *arguments, cwd=tree, GIT_EDITOR='true', GIT_SEQUENCE_EDITOR='true'
   )
 
 
