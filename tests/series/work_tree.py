@@ -43,10 +43,16 @@ def must(tree: pathlib.Path, *command: str) -> str:
   """Runs Python, which imports Optax from the tree; returns what it printed."""
   # Of pytest's own environment nothing but the tree to import.
   kept = {k: v for k, v in os.environ.items() if not k.startswith('PYTEST')}
+  # What is the same program after each patch is compiled once.
+  cache = {
+      'JAX_COMPILATION_CACHE_DIR': str(tree.parent / 'compiled'),
+      'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS': '0',
+      'JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES': '-1',
+  }
   result = subprocess.run(
       [sys.executable, *command],
       cwd=tree,
-      env=kept | {'PYTHONPATH': str(tree)},
+      env=kept | cache | {'PYTHONPATH': str(tree)},
       stdout=subprocess.PIPE,
       stderr=subprocess.STDOUT,
       text=True,
