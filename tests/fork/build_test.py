@@ -31,7 +31,7 @@ from optax_fork import pristine
 from optax_fork import series
 import pytest
 
-_VERSION = '0.2.8+masks.5'
+_VERSION = '0.2.8+masks.6'
 
 
 def _metadata(wheel):

@@ -27,7 +27,7 @@ from environments import must
 from environments import REPOSITORY
 import pytest
 
-_VERSION = '0.2.8+masks.5'
+_VERSION = '0.2.8+masks.6'
 _VERSIONS = (
     'import importlib.metadata, optax;'
     'print(optax.__version__, importlib.metadata.version("optax"))'

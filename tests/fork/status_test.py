@@ -39,7 +39,7 @@ def _optax(environment):
 def test_intact_fork_is_said_to_be_so_with_its_patches(environment):
   result = environment.tool('status')
   assert result.code == 0, result.output
-  assert 'the fork 0.2.8+masks.5: Optax 0.2.8 with' in result.output
+  assert 'the fork 0.2.8+masks.6: Optax 0.2.8 with' in result.output
   for patch in series.read(REPOSITORY / 'patches'):
     assert patch.name in result.output
   assert str(_optax(environment)) in result.output
