@@ -48,12 +48,24 @@ OPTIMIZERS = {
     'lbfgs': optax.lbfgs(0.1, linesearch=None),
     'lbfgs_of_few_params': optax.lbfgs(0.1, linesearch=None),
     'lbfgs_with_zoom': optax.lbfgs(),
+    # Pristine Optax takes the mask and the dtype for schedules.
+    'inject_mask': optax.inject_hyperparams(optax.adamw)(
+        optax.linear_schedule(0.1, 0.01, 5),
+        weight_decay=0.1,
+        mask=nets.weight_mask,
+    ),
+    'inject_dtype': optax.inject_hyperparams(optax.adafactor)(0.1),
 }
+_FORMS = ('orbax', 'pickle', 'equinox', 'flax')
 CASES = [
     (name, form)
     for name in OPTIMIZERS
-    for form in ('orbax', 'pickle', 'equinox', 'flax')
-    if form != 'flax' or name in ('adamw', 'lbfgs')
+    for form in _FORMS
+    if not name.startswith('inject_')
+    and (form != 'flax' or name in ('adamw', 'lbfgs'))
+]
+INJECT_CASES = [
+    (name, form) for name in ('inject_mask', 'inject_dtype') for form in _FORMS
 ]
 
 
@@ -87,8 +99,10 @@ def _step(name, params, state):
 
 def train(name: str, params: Any, state: Any) -> tuple[Any, Any]:
   """Returns params and state after three steps."""
-  for _ in range(3):
-    params, state = _step(name, params, state)
+  # Pristine Optax cannot trace the dtype that it takes for a schedule.
+  with jax.disable_jit(name == 'inject_dtype'):
+    for _ in range(3):
+      params, state = _step(name, params, state)
   return params, state
 
 
@@ -119,18 +133,24 @@ def restore(form: str, path: pathlib.Path, target: Any) -> Any:
       return flax.serialization.from_bytes(target, path.read_bytes())
 
 
-def restore_part(path: pathlib.Path, target: Any) -> Any:
-  """Returns the fields of the target, from a checkpoint of Orbax."""
+def read(path: pathlib.Path) -> Any:
+  """Returns a checkpoint of Orbax without a target: dicts and lists."""
   with ocp.PyTreeCheckpointer() as checkpointer:
-    restore = ocp.args.PyTreeRestore(item=target, partial_restore=True)
-    return checkpointer.restore(path, args=restore)
+    return checkpointer.restore(path)
+
+
+def take(target, saved):
+  """Returns target with the leaves that have the same names in saved."""
+  name = lambda path: jax.tree_util.keystr(path, simple=True, separator='/')
+  leaves = {name(path): x for path, x in jax.tree.leaves_with_path(saved)}
+  return jax.tree.map_with_path(lambda path, _: leaves[name(path)], target)
 
 
 def _restore_lbfgs(form, path, target):
   """Returns in pristine Optax what the fork has saved of L-BFGS."""
   match form:
     case 'orbax':
-      return restore_part(path, target)
+      return take(target, read(path))
     case 'pickle':  # Of the leaves.
       return jax.tree.unflatten(
           jax.tree.structure(target), restore(form, path, target)
@@ -139,8 +159,7 @@ def _restore_lbfgs(form, path, target):
       return restore(form, path, target)
     case 'flax':
       saved = flax.serialization.msgpack_restore(path.read_bytes())
-      del saved['1']['0']['inverse_factor']
-      return flax.serialization.from_state_dict(target, saved)
+      return take(target, saved)
 
 
 def _main(directory):
@@ -149,8 +168,8 @@ def _main(directory):
     target = start(name, form)
     saved = train(name, *target)
     save(form, directory / f'pristine-{name}-{form}', saved)
-    read = _restore_lbfgs if name.startswith('lbfgs') else restore
-    restored = read(form, directory / f'fork-{name}-{form}', target)
+    going_on = _restore_lbfgs if name.startswith('lbfgs') else restore
+    restored = going_on(form, directory / f'fork-{name}-{form}', target)
     found[name, form] = jax.device_get([
         jax.tree.leaves(tree)
         for tree in (
@@ -160,6 +179,10 @@ def _main(directory):
             train(name, *restored),
         )
     ])
+  for name, form in INJECT_CASES:
+    saved = train(name, *start(name, form))
+    save(form, directory / f'pristine-{name}-{form}', saved)
+    found[name, form] = jax.device_get((saved, train(name, *saved)))
   (directory / 'found').write_bytes(pickle.dumps(found))
 
 

@@ -18,6 +18,7 @@ Pristine Optax runs in a process of its own: there, and so in a pickle, it is
 `optax`, as it is for any user. docs/checkpoints.md holds what is done here.
 """
 
+import inspect
 import os
 import pathlib
 import pickle
@@ -31,6 +32,8 @@ import checkpoints
 import chex
 import flax.serialization
 import jax
+import jax.numpy as jnp
+import numpy as np
 import optax
 from optax_fork import pristine
 
@@ -46,13 +49,25 @@ def _restore_lbfgs(form, path, target):
   target = _as_in_pristine(target)
   match form:
     case 'orbax':
-      return checkpoints.restore_part(path, target)
+      return checkpoints.take(target, checkpoints.read(path))
     case 'pickle' | 'equinox':
       return checkpoints.restore(form, path, target)
     case 'flax':
       saved = flax.serialization.msgpack_restore(path.read_bytes())
-      saved['1']['0']['inverse_factor'] = None
-      return flax.serialization.from_state_dict(target, saved)
+      return checkpoints.take(target, saved)
+
+
+def _restore_inject(form, path, target, saved_by_pristine):
+  """Returns in the fork what pristine Optax has saved of what is static."""
+  match form:
+    case 'orbax':
+      return checkpoints.take(target, checkpoints.read(path))
+    case 'pickle' | 'equinox':
+      like = jax.tree.map(jnp.zeros_like, saved_by_pristine)
+      saved = checkpoints.restore(form, path, like)
+      return checkpoints.take(target, saved)
+    case 'flax':
+      return checkpoints.restore(form, path, target)
 
 
 class CheckpointsTest(parameterized.TestCase):
@@ -85,6 +100,10 @@ class CheckpointsTest(parameterized.TestCase):
   def assert_same(self, tree, leaves):
     chex.assert_trees_all_equal(jax.device_get(jax.tree.leaves(tree)), leaves)
 
+  def assert_near(self, tree, leaves):
+    tree = jax.tree.leaves(tree)
+    chex.assert_trees_all_close(tree, leaves, rtol=1e-5, atol=1e-5)
+
   def test_pristine_optax_is_the_other_process(self):
     self.assertStartsWith(self.found['optax'], str(pristine.directory()))
 
@@ -100,7 +119,10 @@ class CheckpointsTest(parameterized.TestCase):
     chex.assert_trees_all_equal_structs(restored, target)
     saved, trained, _, _ = self.found[name, form]
     self.assert_same(restored, saved)
-    self.assert_same(checkpoints.train(name, *restored), trained)
+    # The fork's zoom line search may round otherwise, and does with JAX 0.5.
+    zoom = name == 'lbfgs_with_zoom'
+    compare = self.assert_near if zoom else self.assert_same
+    compare(checkpoints.train(name, *restored), trained)
 
   @parameterized.parameters(checkpoints.CASES)
   def test_pristine_optax_goes_on_where_the_fork_was(self, name, form):
@@ -110,14 +132,60 @@ class CheckpointsTest(parameterized.TestCase):
       saved, wanted = _as_in_pristine((saved, wanted))
     _, _, restored, trained = self.found[name, form]
     self.assert_same(saved, restored)
-    if name in ('lbfgs', 'lbfgs_with_zoom'):  # Rounded otherwise.
-      wanted = jax.tree.leaves(wanted)
-      chex.assert_trees_all_close(wanted, trained, rtol=1e-5, atol=1e-5)
-    else:
-      self.assert_same(wanted, trained)
+    rounded_otherwise = name in ('lbfgs', 'lbfgs_with_zoom')
+    compare = self.assert_near if rounded_otherwise else self.assert_same
+    compare(wanted, trained)
 
-  @parameterized.parameters('orbax', 'flax')
-  def test_error_names_the_field_that_a_checkpoint_does_not_have(self, form):
-    path = self.directory / f'pristine-lbfgs-{form}'
-    with self.assertRaisesRegex(ValueError, 'inverse_factor'):
-      checkpoints.restore(form, path, checkpoints.start('lbfgs', form))
+  @parameterized.parameters(checkpoints.INJECT_CASES)
+  def test_what_is_static_in_the_fork_leaves_the_state(self, name, form):
+    path = self.directory / f'pristine-{name}-{form}'
+    saved, _ = self.found[name, form]
+    target = checkpoints.start(name, form)
+    restored = _restore_inject(form, path, target, saved)
+    (params, old), (_, fresh) = saved, target
+    kept = {
+        field: {key: getattr(old, field)[key] for key in getattr(fresh, field)}
+        for field in ('hyperparams', 'hyperparams_states')
+    }
+    self.assertNotEqual(kept['hyperparams'].keys(), old.hyperparams.keys())
+    wanted = params, fresh._replace(
+        count=old.count, inner_state=old.inner_state, **kept
+    )
+    chex.assert_trees_all_equal(jax.device_get(restored), wanted)
+    trained = jax.tree.leaves(checkpoints.train(name, *wanted))
+    self.assert_same(checkpoints.train(name, *restored), trained)
+
+  @parameterized.parameters(checkpoints.INJECT_CASES)
+  def test_only_the_decay_is_what_pristine_optax_left_out(self, name, form):
+    path = self.directory / f'pristine-{name}-{form}'
+    saved, (without_decay, _) = self.found[name, form]
+    target = checkpoints.start(name, form)
+    restored = _restore_inject(form, path, target, saved)
+    params, _ = checkpoints.train(name, *restored)
+    for leaf, old in zip(*map(jax.tree.leaves, (params, without_decay))):
+      if name == 'inject_mask' and leaf.ndim > 1:
+        self.assertTrue(np.all(leaf != old))
+      else:
+        np.testing.assert_array_equal(leaf, old)
+
+  @parameterized.parameters(
+      ('lbfgs', 'orbax', 'inverse_factor'),
+      ('lbfgs', 'flax', 'inverse_factor'),
+      ('inject_mask', 'orbax', 'mask'),
+      ('inject_mask', 'equinox', 'hyperparams'),
+  )
+  def test_error_names_what_does_not_match(self, name, form, field):
+    path = self.directory / f'pristine-{name}-{form}'
+    with self.assertRaisesRegex((RuntimeError, ValueError), field):
+      checkpoints.restore(form, path, checkpoints.start(name, form))
+
+  def test_error_names_the_leaf_that_was_not_saved(self):
+    target = checkpoints.start('lbfgs', 'orbax')
+    saved = checkpoints.read(self.directory / 'pristine-lbfgs-orbax')
+    with self.assertRaisesRegex(KeyError, 'inverse_factor'):
+      checkpoints.take(target, saved)
+
+  def test_page_takes_leaves_as_here(self):
+    page = pathlib.Path(__file__).parents[1] / 'docs' / 'checkpoints.md'
+    code = '\n... '.join(inspect.getsource(checkpoints.take).splitlines())
+    self.assertIn(f'>>> {code}\n', page.read_text('utf-8'))

@@ -41,3 +41,19 @@ def pytest_addoption(parser):
       action='store_true',
       help='compare each setting in all layouts, dtypes and modes',
   )
+
+
+def pytest_terminal_summary(terminalreporter):
+  """Prints how many random examples ran."""
+  counts = {
+      report.nodeid: count
+      for outcome in ('passed', 'failed')
+      for report in terminalreporter.getreports(outcome)
+      for key, count in report.user_properties
+      if key == 'examples'
+  }
+  if counts:
+    terminalreporter.section('examples')
+    for test, count in counts.items():
+      terminalreporter.line(f'{count:7} {test}')
+    terminalreporter.line(f'{sum(counts.values()):7} in sum')

@@ -25,11 +25,13 @@ import functools
 import inspect
 import types
 import typing
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from optax._src import alias_test
+from optax.contrib import _common_test
 
 # Numbers that only Python control flow reads: what users of pristine Optax
 # have to name in `static_args`, found by jitting each number alone.
@@ -209,8 +211,17 @@ def _other_values(optax, name, parameter, given) -> Iterator[tuple[str, Any]]:
     yield 'schedule', _decayed
 
 
+# What an argument needs to be heard.
+WITH = {
+    'accumulator_dtype': {'momentum': 0.9},
+    'dtype_momentum': {'momentum': 0.9},
+    'factored': {'min_dim_size_to_factor': 2},
+    'nesterov': {'momentum': 0.9},
+}
+
+
 def settings(optax) -> Iterator[Setting]:
-  """Yields all settings."""
+  """Yields the settings of each factory: each other value of an argument."""
   given = required(optax)
   for label, factory in factories(optax).items():
     name = label.rpartition('.')[2]
@@ -241,6 +252,9 @@ def settings(optax) -> Iterator[Setting]:
         kinds.append((f'{key}={kind}', {key: value}))
     for kind, changed in kinds:
       kwargs = defaults | changed
+      for key in changed:
+        more = WITH.get(key, {})
+        kwargs |= {k: v for k, v in more.items() if k in parameters}
       if any(key.endswith('mask') for key in changed):
         # Where a mask goes unheard, it must show.
         kwargs |= {
@@ -262,11 +276,45 @@ def settings(optax) -> Iterator[Setting]:
       )
 
 
+def more_settings(optax) -> Iterator[Setting]:
+  """Yields what upstream's common tests train, and wrappers of all kinds."""
+  for case in (
+      *alias_test._OPTIMIZERS_UNDER_TEST,  # pylint: disable=protected-access
+      *_common_test._ALL_OPTIMIZERS_UNDER_TEST,  # pylint: disable=protected-access
+  ):
+    name, kwargs = case['opt_name'], case['opt_kwargs']
+    module = optax.contrib if hasattr(optax.contrib, name) else optax
+    factory = getattr(module, name)
+    given = ', '.join(f'{k}={v}' for k, v in kwargs.items())
+    label = f'{module.__name__}.{name}({given})'
+    if wrapper := case.get('wrapper_name'):
+      factory = functools.partial(_wrapped, optax, case, factory(**kwargs))
+      label, kwargs = f'optax.contrib.{wrapper}({label})', {}
+    yield Setting(f'{label} of upstream', factory, (), kwargs, frozenset())
+  for label, factory in {
+      'MultiSteps(adamw)': lambda: optax.MultiSteps(
+          optax.adamw(0.1, mask=_matrices), 2
+      ).gradient_transformation(),
+      'inject_hyperparams(adamw)': lambda: optax.inject_hyperparams(
+          optax.adamw, static_args='mask'
+      )(_decayed, weight_decay=0.1, mask=_matrices),
+  }.items():
+    yield Setting(f'optax.{label}', factory, (), {}, frozenset())
+
+
+def _wrapped(optax, case, optimizer):
+  wrapper = getattr(optax.contrib, case['wrapper_name'])
+  if case['wrapper_name'] == 'reduce_on_plateau':
+    return optax.chain(optimizer, wrapper(**case['wrapper_kwargs']))
+  return wrapper(optimizer, **case['wrapper_kwargs'])
+
+
 @functools.cache
 def by_label(load: Callable[[], Any]) -> tuple[Any, dict[str, Setting]]:
-  """Returns a copy of Optax, as loaded, and its settings by label."""
+  """Returns a copy of Optax, as loaded, and all its settings by label."""
   optax = load()
-  return optax, {setting.label: setting for setting in settings(optax)}
+  known = (*settings(optax), *more_settings(optax))
+  return optax, {setting.label: setting for setting in known}
 
 
 def bits(arrays: dict[str, np.ndarray]) -> dict[str, tuple[Any, ...]]:
@@ -329,7 +377,26 @@ def pair_by_pair(state):
   )
 
 
-def run(
+def structure(state) -> str:
+  """Returns the classes and fields of a state, with `None` and empty nodes."""
+  # Without the field that L-BFGS has in the fork alone.
+  is_lbfgs = lambda x: type(x).__name__ == 'ScaleByLBFGSState'
+  state = jax.tree.map(
+      lambda x: x[:6] if is_lbfgs(x) else x, state, is_leaf=is_lbfgs
+  )
+  return str(jax.tree.structure(state))
+
+
+class Training(NamedTuple):
+  """A step of params and state, and the gradients of each step."""
+
+  step: Callable[..., Any]  # Returns updates, state and params.
+  params: Any
+  state: Any
+  grads: list[Any]
+
+
+def training(
     optax,
     setting: Setting,
     mode: str,
@@ -338,8 +405,8 @@ def run(
     dtype: Any = jnp.float32,
     layout: Callable[[Any], Any] = lambda tree: tree,
     jit: Callable[..., Any] = jax.jit,
-) -> dict[str, np.ndarray]:
-  """Returns the leaves of updates and final state by path, after some steps.
+) -> Training:
+  """Returns the start of a training.
 
   Args:
     optax: the module, pristine or patched.
@@ -358,7 +425,7 @@ def run(
     factory = optax.inject_hyperparams(factory, static_args)
   kwargs = {key: layout(value) for key, value in setting.kwargs.items()}
   optimizer = optax.with_extra_args_support(factory(*setting.args, **kwargs))
-  params, all_grads = _data(optax, name, steps, dtype, layout)
+  params, grads = _data(optax, name, steps, dtype, layout)
   state = pair_by_pair(jit(optimizer.init)(params))
 
   @jit
@@ -369,17 +436,30 @@ def run(
         params, jax.tree.map(lambda u: 0.1 * u, updates)
     )
 
+  return Training(step, params, state, grads)
+
+
+def arrays(tree) -> dict[str, np.ndarray]:
+  """Returns the leaves by path."""
+
+  def as_array(leaf):
+    if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+      leaf = jax.random.key_data(leaf)
+    return np.asarray(leaf)
+
+  leaves = jax.tree_util.tree_leaves_with_path(tree)
+  return {jax.tree_util.keystr(path): as_array(leaf) for path, leaf in leaves}
+
+
+def run(*args, **kwargs) -> dict[str, np.ndarray]:
+  """Returns all updates and the last state of a `training`, by path.
+
+  With them comes the structure of that state.
+  """
+  step, params, state, all_grads = training(*args, **kwargs)
   updates = []
   for grads in all_grads:
     update, state, params = step(params, state, grads)
     updates.append(update)
-  leaves = jax.tree_util.tree_leaves_with_path({'u': updates, 's': state})
-  as_array = lambda leaf: (
-      jax.random.key_data(leaf)
-      if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-      else leaf
-  )
-  return {
-      jax.tree_util.keystr(path): np.asarray(as_array(leaf))
-      for path, leaf in leaves
-  }
+  found = arrays({'u': updates, 's': state})
+  return found | {'structure': np.asarray(structure(state))}

@@ -45,8 +45,9 @@ _DTYPES = {
 _MODES = {'jitted': jax.jit, 'eager': lambda function: function}
 _EVERY_RUN = tuple(itertools.product(_LAYOUTS, _DTYPES, _MODES))
 
-# What differs on purpose: a setting and a run that show it, by factory.
-_DIFFERENT = {
+# What is rounded otherwise on purpose: a setting and a run that show it, by
+# factory.
+_ROUNDED = {
     # The function under a zoom line search is evaluated at one place, so XLA
     # fuses it otherwise.
     'optax.lbfgs': ('optax.lbfgs()', 'dict', 'float64', 'jitted'),
@@ -55,6 +56,11 @@ _DIFFERENT = {
         'dict', 'float32', 'eager',
     ),
 }  # fmt: skip
+# Outside of jit, the fork compiles the two loops of L-BFGS as one program. With
+# JAX 0.10 no bit differs, with 0.12 some do.
+_ROUNDED_EAGER = 'optax.scale_by_lbfgs'
+# What a step may lose by it: a part of the largest number.
+_LOST = {'float32': 1e-5, 'bfloat16': 1e-2, 'float64': 1e-13}
 # Here pristine takes a mask function for a mask, and freezes everything.
 _FROZEN_ON_PRISTINE = 'optax.selective_transform(freeze_mask=function)'
 # Pristine takes no schedules here.
@@ -85,17 +91,37 @@ def _runs(number, every_run):
   ]
 
 
-def _result(load, label, layout, dtype, mode):
-  """Returns arrays by path, or the type of the error."""
+def _call(function, load, label, layout, dtype, mode):
+  """Calls a function of settings for this run."""
   library, known = settings.by_label(load)
-  with _X64.enable_x64(dtype == 'float64'):
-    try:
-      return settings.run(
-          library, known[label], 'plain', steps=_STEPS, dtype=_DTYPES[dtype],
-          layout=_LAYOUTS[layout], jit=_MODES[mode],
-      )  # fmt: skip
-    except Exception as error:  # pylint: disable=broad-exception-caught
-      return type(error)
+  return function(
+      library, known[label], 'plain', steps=_STEPS, dtype=_DTYPES[dtype],
+      layout=_LAYOUTS[layout], jit=_MODES[mode],
+  )  # fmt: skip
+
+
+def _result(load, *run):
+  """Returns arrays by path, or the type of the error."""
+  try:
+    return _call(settings.run, load, *run)
+  except Exception as error:  # pylint: disable=broad-exception-caught
+    return type(error)
+
+
+def _steps(*run):
+  """Yields what each step gives in the fork and in pristine Optax.
+
+  Both start from what pristine had before the step, or what is lost in one step
+  would grow in those after it.
+  """
+  new, old = (_call(settings.training, load, *run) for load in (_FORK, pristine.load))
+  params, state = old.params, old.state
+  treedef = jax.tree.structure(new.state)
+  for grads in old.grads:
+    found = new.step(params, treedef.unflatten(jax.tree.leaves(state)), grads)
+    wanted = old.step(params, state, grads)
+    yield settings.arrays(found), settings.arrays(wanted)
+    _, state, params = wanted
 
 
 def _updates(result):
@@ -139,30 +165,40 @@ class SettingsTest(parameterized.TestCase):
       if label != _FROZEN_ON_PRISTINE
   )
   def test_twenty_steps(self, number, label):
-    for run in _runs(number, self.every_run):
+    factory = label.partition('(')[0]
+    for layout, dtype, mode in _runs(number, self.every_run):
+      run = layout, dtype, mode
       jax.clear_caches()  # Or what is compiled would fill the memory.
-      wanted, found = (
-          _result(load, label, *run) for load in (pristine.load, _FORK)
-      )
-      with self.subTest(', '.join(run)):
+      with self.subTest(', '.join(run)), _X64.enable_x64(dtype == 'float64'):
+        if factory in _ROUNDED or (factory, mode) == (_ROUNDED_EAGER, 'eager'):
+          for step, (found, wanted) in enumerate(_steps(label, *run)):
+            self._assert_near(found, wanted, _LOST[dtype], f'step {step}')
+          continue
+        found, wanted = (
+            _result(load, label, *run) for load in (_FORK, pristine.load)
+        )
         if label in _ERRORS or (
-            'bfloat16' in run and label in _ERRORS_IN_BFLOAT16
+            dtype == 'bfloat16' and label in _ERRORS_IN_BFLOAT16
         ):
           self.assertIn(wanted, (NotImplementedError, TypeError))
           self.assertEqual(found, wanted)
-        elif label.partition('(')[0] in _DIFFERENT:
-          chex.assert_trees_all_equal_shapes_and_dtypes(found, wanted)
-          new, old = map(_updates, (found, wanted))
-          # They differ from the last bit on, more from step to step.
-          self.assertLess(np.linalg.norm(new - old), 1e-3 * np.linalg.norm(old))
         else:
           self.assertEqual(settings.bits(found), settings.bits(wanted))
 
-  @parameterized.parameters(sorted(_DIFFERENT))
+  def _assert_near(self, found, wanted, lost, message):
+    chex.assert_trees_all_equal_shapes_and_dtypes(found, wanted)
+    for path, array in wanted.items():
+      new, old = (x.astype(np.float64) for x in (found[path], array))
+      largest = np.max(np.abs(old), initial=0)
+      np.testing.assert_allclose(
+          new, old, rtol=0, atol=lost * largest, err_msg=f'{message}, {path}'
+      )
+
+  @parameterized.parameters(sorted(_ROUNDED))
   def test_what_differs_on_purpose_differs(self, factory):
-    found, wanted = (
-        _result(load, *_DIFFERENT[factory]) for load in (_FORK, pristine.load)
-    )
+    run = _ROUNDED[factory]
+    with _X64.enable_x64('float64' in run):
+      found, wanted = (_result(load, *run) for load in (_FORK, pristine.load))
     self.assertNotEqual(settings.bits(found), settings.bits(wanted))
 
   def test_what_pristine_freezes(self):

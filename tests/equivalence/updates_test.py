@@ -23,7 +23,6 @@ import warnings
 from absl.testing import parameterized
 import chex
 import jax
-import numpy as np
 import optax
 from optax_fork import pristine
 import settings
@@ -56,21 +55,10 @@ _LABELS = list(walk.makers(optax))
 
 
 def _program(run, state):
+  """Returns what XLA compiles, and the constants in it."""
   # A step, and not the scan of it: a state of monitor cannot be scanned.
-  program = jax.make_jaxpr(run.step)(run.params, state)
-  return walk.program_text(program), program.consts
-
-
-def _arrays(tree):
-  """Returns the leaves as arrays, by path."""
-
-  def as_array(leaf):
-    if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-      leaf = jax.random.key_data(leaf)
-    return np.asarray(leaf)
-
-  leaves = jax.tree_util.tree_leaves_with_path(tree)
-  return {jax.tree_util.keystr(path): as_array(leaf) for path, leaf in leaves}
+  traced = jax.jit(run.step).trace(run.params, state)
+  return traced.lower().as_text(), traced.jaxpr.consts
 
 
 class UpdatesTest(parameterized.TestCase):
@@ -100,10 +88,10 @@ class UpdatesTest(parameterized.TestCase):
           state,
       )
       program = _program(run, state)
-      steps, step = [_arrays(state)], jax.jit(run.step)
+      steps, step = [settings.arrays(state)], jax.jit(run.step)
       for _ in range(10):
         params, state, updates = step(params, state)
-        steps.append(_arrays((updates, state)))
+        steps.append(settings.arrays((updates, state)))
       found.append((program, steps))
     (program, consts), steps = found[0]
     (new_program, new_consts), new_steps = found[1]

@@ -24,7 +24,6 @@ from hypothesis import HealthCheck
 from hypothesis import settings
 import pytest
 
-_KEY = 'examples'
 _BOTH = dict(
     database=None,
     deadline=None,
@@ -60,22 +59,7 @@ def pytest_runtest_call(item):
     result = yield
   finally:
     handle.inner_test = inner_test
-    item.user_properties.append((_KEY, count))
+    item.user_properties.append(('examples', count))
   wanted = settings.default.max_examples
   assert count >= wanted, f'{count} examples ran, {wanted} were promised'
   return result
-
-
-def pytest_terminal_summary(terminalreporter):
-  """Prints the counts."""
-  counts = {
-      report.nodeid: dict(report.user_properties)[_KEY]
-      for outcome in ('passed', 'failed')
-      for report in terminalreporter.getreports(outcome)
-      if _KEY in dict(report.user_properties)
-  }
-  if counts:
-    terminalreporter.section('examples')
-    for test, count in counts.items():
-      terminalreporter.line(f'{count:7} {test}')
-    terminalreporter.line(f'{sum(counts.values()):7} in sum')

@@ -19,12 +19,14 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 from optax_fork import git
 from optax_fork import series
 
 PATCHES = pathlib.Path(__file__).resolve().parents[2] / 'patches'
 SERIES = series.read(PATCHES)
+_COMPILED = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
 
 
 def check_out(tree: pathlib.Path, commit: str) -> None:
@@ -35,8 +37,10 @@ def check_out(tree: pathlib.Path, commit: str) -> None:
 def tests_of(tree: pathlib.Path, patches: list[series.Patch]) -> list[str]:
   """Returns upstream's tests of the files that patches touch, and theirs."""
   paths = series.touched(patches)
-  beside = {re.sub(r'(_test)?\.py$', '_test.py', path) for path in paths}
-  return sorted(path for path in beside if (tree / path).exists())
+  tests = {re.sub(r'(_test)?\.py$', '_test.py', path) for path in paths}
+  if any(path.startswith('optax/contrib/') for path in paths):
+    tests.add('optax/contrib/_common_test.py')  # Of all that is there.
+  return sorted(path for path in tests if (tree / path).exists())
 
 
 def must(tree: pathlib.Path, *command: str) -> str:
@@ -45,7 +49,7 @@ def must(tree: pathlib.Path, *command: str) -> str:
   kept = {k: v for k, v in os.environ.items() if not k.startswith('PYTEST')}
   # What is the same program after each patch is compiled once.
   cache = {
-      'JAX_COMPILATION_CACHE_DIR': str(tree.parent / 'compiled'),
+      'JAX_COMPILATION_CACHE_DIR': _COMPILED.name,
       'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS': '0',
       'JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES': '-1',
   }
