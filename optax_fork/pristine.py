@@ -18,6 +18,7 @@ pip downloads the release and checks its hash; what is kept in the cache is
 compared with the pin, file by file, before it is used again.
 """
 
+import contextlib
 import importlib
 import os
 import pathlib
@@ -27,12 +28,17 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import types
 from typing import Iterator
 import zipfile
 
 import optax_fork
 from optax_fork import pin
+
+
+_UNFINISHED = 'unfinished-'
+_DAY = 24 * 60 * 60
 
 
 def cache() -> pathlib.Path:
@@ -45,12 +51,21 @@ def _scratch() -> tempfile.TemporaryDirectory:
   """Makes a temporary directory in the cache: what is whole stays there."""
   try:
     cache().mkdir(parents=True, exist_ok=True)
-    return tempfile.TemporaryDirectory(dir=cache())
+    return tempfile.TemporaryDirectory(dir=cache(), prefix=_UNFINISHED)
   except OSError as error:
     raise optax_fork.ForkError(
         f'No place to keep the release: {error}. Set XDG_CACHE_HOME to a'
         ' directory that can be written.'
     ) from error
+
+
+def _clear() -> None:
+  """Deletes what killed runs left; one of today may still be under way."""
+  for left in cache().glob(f'{_UNFINISHED}*'):
+    # Another run may be quicker.
+    with contextlib.suppress(FileNotFoundError):
+      if time.time() - left.stat().st_mtime > _DAY:
+        shutil.rmtree(left, ignore_errors=True)
 
 
 def archive(kind: str) -> pathlib.Path:
@@ -62,6 +77,7 @@ def archive(kind: str) -> pathlib.Path:
   Raises:
     ForkError: when pip cannot download it, or its hash is not the pinned one.
   """
+  _clear()
   digest = pin.hashes()[('wheel', 'sdist').index(kind)]
   kept = cache() / digest
   for path in kept.glob('optax-*'):
@@ -135,6 +151,7 @@ def _files(
 
 def directory() -> pathlib.Path:
   """Returns a directory to import pristine Optax from, kept in the cache."""
+  _clear()
   kept = cache() / f'optax-{pin.version()}-{pin.hashes()[0][:16]}'
   whole = lambda: kept.is_dir() and not pin.compare(kept, pin.digests())
   if not whole():

@@ -69,12 +69,11 @@ def _init(optimizer, params):
   return jax.jit(optimizer.init, out_shardings=shardings)(params)
 
 
-def _sent(optimizer, params):
+def _sent(step, *args):
   """Returns how many elements each operation between devices results in."""
-  step = jax.jit(optimizer.update)
-  text = step.lower(params, _init(optimizer, params), params).compile()
+  text = jax.jit(step).lower(*args).compile().as_text()
   found = []
-  for line in text.as_text().splitlines():
+  for line in text.splitlines():
     operation = re.search(
         r'= (.*?) (all-|reduce-scatter|collective-|ragged-)[\w-]*\(', line
     )
@@ -82,6 +81,10 @@ def _sent(optimizer, params):
       shapes = re.findall(r'\w\[([\d,]*)\]', operation[1])
       found += [math.prod(map(int, filter(None, s.split(',')))) for s in shapes]
   return found
+
+
+def _sent_by_update(optimizer, params):
+  return _sent(optimizer.update, params, _init(optimizer, params), params)
 
 
 def _labels(model):
@@ -207,14 +210,63 @@ class ShardingTest(parameterized.TestCase):
     state = optimizer.init(params)
     optax.tree_map_params(optimizer, same, state, params)
 
+  @parameterized.parameters(
+      (optax.scale_by_lbfgs(),),
+      (optax.scale_by_backtracking_linesearch(5),),
+      (optax.scale_by_zoom_linesearch(5),),
+  )
+  def test_explicit_axes_stop_lbfgs_and_line_searches(self, optimizer):
+    # As docs/several-devices.md says: where this fails, it has to say less.
+    def trace(optimizer, axis_type):
+      mesh = jax.make_mesh((8,), ('data',), axis_types=(axis_type,))
+      sharding = jax.sharding.NamedSharding(
+          mesh, jax.sharding.PartitionSpec('data')
+      )
+      params = jax.device_put({'w': jnp.ones((8, 8))}, sharding)
+      optimizer = optax.with_extra_args_support(optimizer)
+      extra = {'value': 0.0, 'value_fn': optax.tree.norm}
+      step = lambda state, params: optimizer.update(
+          params, state, params, grad=params, **extra
+      )
+      jax.jit(step).lower(optimizer.init(params), params)
+
+    explicit = jax.sharding.AxisType.Explicit
+    trace(optimizer, jax.sharding.AxisType.Auto)
+    trace(optax.scale_by_adam(), explicit)
+    # The class of the error is another one in new versions of JAX.
+    with self.assertRaisesRegex(Exception, 'shard'):
+      trace(optimizer, explicit)
+
   @parameterized.parameters(*_ELEMENTWISE)
   def test_an_elementwise_step_sends_nothing(self, name):
     params = _shard(eqx.filter(_model(4), eqx.is_inexact_array))
-    self.assertEmpty(_sent(_optimizers(params)[name], params))
+    self.assertEmpty(_sent_by_update(_optimizers(params)[name], params))
 
   def test_a_step_of_lbfgs_gathers_no_large_leaf(self):
     params = _shard(eqx.filter(_model(4), eqx.is_inexact_array))
-    sent = _sent(optax.scale_by_lbfgs(_MEMORY), params)
+    sent = _sent_by_update(optax.scale_by_lbfgs(_MEMORY), params)
+    self.assertNotEmpty(sent)
+    self.assertLess(max(sent), _LARGE)
+
+  def test_a_step_of_lbfgs_with_its_line_search_gathers_no_large_leaf(self):
+    model = _model(4)
+    params, static = eqx.partition(model, eqx.is_inexact_array)
+    params, optimizer = _shard(params), optax.lbfgs(memory_size=_MEMORY)
+    # With the whole batch on each device, the loss gathers no weights.
+    x = jax.device_put(jnp.ones((4, 8)), _sharding())
+
+    def step(params, state, x):
+      def loss(params):
+        found = jax.vmap(eqx.combine(params, static))(x)
+        return jnp.mean((found - jnp.sin(x)) ** 2)
+
+      value, grad = jax.value_and_grad(loss)(params)
+      updates, state = optimizer.update(
+          grad, state, params, value=value, grad=grad, value_fn=loss
+      )
+      return optax.apply_updates(params, updates), state
+
+    sent = _sent(step, params, _init(optimizer, params), x)
     self.assertNotEmpty(sent)
     self.assertLess(max(sent), _LARGE)
 
@@ -224,6 +276,6 @@ class ShardingTest(parameterized.TestCase):
   )
   def test_a_step_of_lbfgs_sends_products_alone(self, depth, shard):
     params = shard(eqx.filter(_model(depth), eqx.is_inexact_array))
-    sent = _sent(optax.scale_by_lbfgs(_MEMORY), params)
+    sent = _sent_by_update(optax.scale_by_lbfgs(_MEMORY), params)
     self.assertNotEmpty(sent)
     self.assertLessEqual(max(sent), _MEMORY)

@@ -24,7 +24,6 @@ import sys
 
 import equinox as eqx
 import jax
-from jax.experimental import multihost_utils
 import jax.numpy as jnp
 import numpy as np
 import optax
@@ -54,10 +53,14 @@ def _train():
   batch = jax.make_array_from_process_local_data(
       sharding, parts[jax.process_index()]
   )
-  return [
+  trained = [
       _train_with(optimizer, params, static, batch)
       for optimizer in _optimizers(params)
   ]
+  # In one program: those of process_allgather, one a leaf, are under way at the
+  # same time, and gloo may take the message of one for that of another.
+  whole = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+  return jax.device_get(jax.jit(lambda x: x, out_shardings=whole)(trained))
 
 
 def _train_with(optimizer, params, static, batch):
@@ -76,14 +79,14 @@ def _train_with(optimizer, params, static, batch):
   carry = params, jax.jit(optimizer.init)(params)
   for _ in range(_STEPS):
     carry = step(*carry, batch)
-  return carry
+  return jax.block_until_ready(carry)
 
 
 def _main(coordinator, count, rank, path):
   if count > 1:
     jax.config.update('jax_cpu_collectives_implementation', 'gloo')
     jax.distributed.initialize(coordinator, count, rank)
-  trained = multihost_utils.process_allgather(_train(), tiled=True)
+  trained = _train()
   np.savez(
       path,
       processes=jax.process_count(),

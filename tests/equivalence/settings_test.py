@@ -114,7 +114,9 @@ def _steps(*run):
   Both start from what pristine had before the step, or what is lost in one step
   would grow in those after it.
   """
-  new, old = (_call(settings.training, load, *run) for load in (_FORK, pristine.load))
+  new, old = (
+      _call(settings.training, load, *run) for load in (_FORK, pristine.load)
+  )
   params, state = old.params, old.state
   treedef = jax.tree.structure(new.state)
   for grads in old.grads:

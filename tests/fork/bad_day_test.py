@@ -21,12 +21,14 @@ import resource
 import shutil
 import signal
 import tarfile
+import tempfile
 import zipfile
 
 from environments import call
 from environments import commit
 from environments import git
 from environments import must
+from environments import offline
 from environments import TOOL
 import optax_fork
 from optax_fork import pin
@@ -166,19 +168,23 @@ def _mount(root):
   ).code
 
 
-def _can_mount(root):
+def _can_mount():
   """Returns whether a file system may be made here, as root may at times."""
-  if os.geteuid() or not shutil.which('mount') or _mount(root):
+  if os.geteuid() or not shutil.which('mount'):
     return False
-  must('umount', root)
-  return True
+  with tempfile.TemporaryDirectory() as root:
+    if mounted := not _mount(root):
+      must('umount', root)
+  return mounted
 
 
-@pytest.fixture(name='disk', params=['limit', 'disk'])
+@pytest.fixture(
+    name='disk', params=['limit', 'disk'] if _can_mount() else ['limit']
+)
 def _disk(request, tmp_path):
   root = tmp_path / 'disk'
   root.mkdir()
-  if request.param == 'limit' or not _can_mount(root):
+  if request.param == 'limit':
     yield _Disk(root)
   else:
     _mount(root)
@@ -246,19 +252,8 @@ def test_full_disk_leaves_the_patches_as_they_were(checkout, disk, tree):
   assert len(_files(patches)) == len(before) + 1
 
 
-def _offline(cache, links=''):
-  """Settings with which pip finds nothing but what is in links."""
-  return {
-      'XDG_CACHE_HOME': str(cache),
-      'PIP_CONFIG_FILE': os.devnull,
-      'PIP_FIND_LINKS': str(links),
-      'PIP_INDEX_URL': 'http://127.0.0.1:9/simple',
-      'PIP_RETRIES': '0',
-  }
-
-
 def test_no_network_is_told_in_few_lines(checkout, tmp_path):
-  result = call(*TOOL, 'checkout', cwd=checkout, **_offline(tmp_path / 'none'))
+  result = call(*TOOL, 'checkout', cwd=checkout, **offline(tmp_path / 'none'))
   _refused(
       result, 'pip could not get the sdist of Optax 0.2.8', 'pin.txt',
       'No matching distribution',
@@ -277,7 +272,7 @@ def test_wheel_with_a_wrong_hash_is_refused(monkeypatch, tmp_path):
   kept = tmp_path / 'optax_fork' / pin.hashes()[0] / wheel.name
   kept.parent.mkdir(parents=True)
   kept.write_bytes(data)
-  for name, value in _offline(tmp_path, links).items():
+  for name, value in offline(tmp_path, links).items():
     monkeypatch.setenv(name, value)
   with pytest.raises(optax_fork.ForkError, match='HASHES') as raised:
     pristine.directory()

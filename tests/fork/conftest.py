@@ -14,12 +14,15 @@
 # ==============================================================================
 """Fixtures for the tests of the build and the tool."""
 
+import os
 import shutil
 import sys
 
 from environments import copy_repository
+from environments import interpreters
 from environments import make_environment
 from environments import must
+from environments import PYTHONS
 from environments import REPOSITORY
 from optax_fork import pin
 import pytest
@@ -38,6 +41,18 @@ def _tree(checkout):
   """The work tree of that copy."""
   must(sys.executable, '-m', 'optax_fork', 'checkout', cwd=checkout)
   return checkout / 'work/optax'
+
+
+@pytest.fixture(
+    name='python',
+    params=[v for v in PYTHONS if 'CI' in os.environ or v in interpreters()],
+)
+def _python(request):
+  """Each Python that there is on a person's machine, in CI all of them."""
+  pythons = interpreters()
+  version = request.param
+  assert version in pythons, f'there is no Python {version} on this machine'
+  return pythons[version]
 
 
 @pytest.fixture(scope='session', name='wheel')

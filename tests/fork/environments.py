@@ -22,6 +22,7 @@ import signal
 import subprocess
 import sys
 
+PYTHONS = ('3.10', '3.11', '3.12', '3.13')
 TOOL = (sys.executable, '-m', 'optax_fork')
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 _IGNORED = shutil.ignore_patterns(
@@ -117,12 +118,23 @@ def must(*command, **kwargs) -> str:
   return result.output
 
 
+def offline(cache, links=''):
+  """Settings with which pip finds nothing but what is in links."""
+  return {
+      'XDG_CACHE_HOME': str(cache),
+      'PIP_CONFIG_FILE': os.devnull,
+      'PIP_EXTRA_INDEX_URL': '',
+      'PIP_FIND_LINKS': str(links),
+      'PIP_INDEX_URL': 'http://127.0.0.1:9/simple',
+      'PIP_RETRIES': '0',
+  }
+
+
 def interpreters() -> dict[str, pathlib.Path]:
   """Returns {'3.11': path} of the Pythons on this machine, 3.10 to 3.13."""
   pyenv = os.environ.get('PYENV_ROOT') or pathlib.Path.home() / '.pyenv'
   found = {}
-  for minor in range(10, 14):
-    version = f'3.{minor}'
+  for version in PYTHONS:
     candidates = [shutil.which(f'python{version}'), sys.executable]
     candidates += pathlib.Path(pyenv).glob(f'versions/{version}.*/bin/python')
     for path in candidates:

@@ -15,7 +15,6 @@
 """The fork beside other packages and other copies of Optax."""
 
 import json
-import os
 import pathlib
 import sys
 import zipfile
@@ -25,7 +24,6 @@ from environments import interpreters
 from environments import make_environment
 from environments import must
 from environments import REPOSITORY
-import pytest
 
 _VERSION = '0.2.8+masks.6'
 _VERSIONS = (
@@ -39,18 +37,8 @@ def _status(environment):
   return result.code, json.loads(result.output)
 
 
-_PYTHONS = ['3.11', '3.12', '3.13']
-
-
-# On a person's machine those that there are, in CI all.
-@pytest.mark.parametrize(
-    'version',
-    [v for v in _PYTHONS if 'CI' in os.environ or v in interpreters()],
-)
-def test_fresh_environment_installs_without_git_or_compiler(version, tmp_path):
-  pythons = interpreters()
-  assert version in pythons, f'there is no Python {version} on this machine'
-  environment = make_environment(tmp_path / 'env', pythons[version])
+def test_fresh_environment_installs_without_git_or_compiler(python, tmp_path):
+  environment = make_environment(tmp_path / 'env', python)
   # Nothing but the environment itself is on the PATH.
   result = environment.pip(
       'install', REPOSITORY, PATH=str(environment.root / 'bin')

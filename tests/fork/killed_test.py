@@ -30,13 +30,16 @@ from environments import copy_repository
 from environments import git
 from environments import kill
 from environments import must
+from environments import offline
 from environments import TOOL
+from optax_fork import pin
+from optax_fork import pristine
 from optax_fork import series
 import pytest
 
 _KILLED = -signal.SIGKILL
-# Runs the tool up to the n-th time that it does something to some path.
-_UNTIL = """
+# Kills a program the n-th time that it does something to some path.
+_COUNT = """
 import os, runpy, signal, sys
 _, event, path, left, *sys.argv[1:] = sys.argv
 left = int(left)
@@ -47,8 +50,11 @@ def count(name, arguments):
     if not left:
       os.killpg(0, signal.SIGKILL)
 sys.addaudithook(count)
-runpy.run_module('optax_fork', run_name='__main__', alter_sys=True)
 """
+_UNTIL = _COUNT + (
+    "runpy.run_module('optax_fork', run_name='__main__', alter_sys=True)"
+)
+_PRISTINE = 'from optax_fork import pristine; pristine.directory()'
 
 
 def _files(directory):
@@ -357,3 +363,28 @@ def test_build(builder, checkout, scratch, tmp_path, wheel):
     built = target / wheel.name
     assert built.read_bytes() == wheel.read_bytes()
   assert _KILLED in codes
+
+
+def test_release_on_its_way_to_the_cache(checkout, scratch, tmp_path):
+  cache = tmp_path / 'optax_fork'
+  settings = offline(tmp_path, pristine.archive('wheel').parent) | scratch
+  unfinished = lambda: sorted(cache.glob('unfinished-*'))
+  for event, path in (
+      ('os.rename', '.whl'),  # Downloaded, and not yet in the cache.
+      ('open', '/fresh/optax/tree/'),  # Among the files.
+      ('os.rename', '/fresh'),  # Unpacked.
+  ):
+    before = unfinished()
+    code = kill(
+        sys.executable, '-c', _COUNT + _PRISTINE, event, path, '1',
+        cwd=checkout, **settings,
+    )  # fmt: skip
+    assert code == _KILLED
+    assert set(before) < set(unfinished())
+  *killed, under_way = unfinished()
+  yesterday = time.time() - 25 * 60 * 60
+  for left in killed:
+    os.utime(left, (yesterday, yesterday))
+  must(sys.executable, '-c', _PRISTINE, cwd=checkout, **settings)
+  assert unfinished() == [under_way]
+  assert not pin.compare(next(cache.glob('optax-*')), pin.digests())
