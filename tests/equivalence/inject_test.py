@@ -42,7 +42,14 @@ _NOT_PLAIN = {
 # Where rounding decides: bfloat16, and the variance of one gradient is zero.
 _ILL_CONDITIONED = {'optax.scale_by_stddev(bias_correction=flipped)'}
 # XLA rounds the new zoom line search otherwise, which lbfgs holds.
-_NEAR_PRISTINE = ('optax.lbfgs(',)
+_NEAR_PRISTINE = 'optax.lbfgs('
+
+_FORK = lambda: optax
+
+
+def _run(load, label, mode):
+  library, known = settings.by_label(load)
+  return settings.run(library, known[label], mode)
 
 
 def _has_plain(label):
@@ -64,8 +71,7 @@ class InjectTest(parameterized.TestCase):
     found = settings.run(optax, setting, 'bare')
     if setting.label not in _NOT_ON_PRISTINE:
       with self.subTest('bit-identical to pristine with right static_args'):
-        upstream, known = settings.by_label(pristine.load)
-        wanted = settings.run(upstream, known[setting.label], 'static_args')
+        wanted = _run(pristine.load, setting.label, 'static_args')
         self.assertEqual(list(found), list(wanted))
         for path, array in wanted.items():
           self.assertEqual(found[path].dtype, array.dtype, path)
@@ -77,18 +83,37 @@ class InjectTest(parameterized.TestCase):
             self.assertEqual(found[path].tobytes(), array.tobytes(), path)
     if _has_plain(setting.label):
       with self.subTest('close to the plain optimizer'):
-        plain = settings.run(optax, setting, 'plain')
-        for path, array in plain.items():
-          if path.startswith("['u']"):
-            np.testing.assert_allclose(
-                found[path], array, rtol=_RTOL, err_msg=path,
-                atol=_ATOL + _RTOL * np.max(np.abs(array), initial=0),
-            )  # fmt: skip
+        self._assert_near(found, settings.run(optax, setting, 'plain'))
+
+  def _assert_near(self, found, plain):
+    for path, array in plain.items():
+      if path.startswith("['u']"):
+        np.testing.assert_allclose(
+            found[path], array, rtol=_RTOL, err_msg=path,
+            atol=_ATOL + _RTOL * np.max(np.abs(array), initial=0),
+        )  # fmt: skip
+
+  @parameterized.parameters(*sorted(_NOT_ON_PRISTINE), _NEAR_PRISTINE + ')')
+  def test_what_is_not_as_on_pristine_is_not(self, label):
+    found = settings.bits(_run(_FORK, label, 'bare'))
+    try:
+      wanted = settings.bits(_run(pristine.load, label, 'static_args'))
+    except TypeError:
+      wanted = None
+    self.assertNotEqual(found, wanted)
+
+  @parameterized.parameters(sorted(_NOT_PLAIN))
+  def test_what_is_not_plain_fails(self, label):
+    with self.assertRaises(TypeError):
+      _run(_FORK, label, 'plain')
+
+  @parameterized.parameters(sorted(_ILL_CONDITIONED))
+  def test_what_is_ill_conditioned_is_not_near(self, label):
+    with self.assertRaises(AssertionError):
+      self._assert_near(*(_run(_FORK, label, m) for m in ('bare', 'plain')))
 
   def test_walk_finds_the_factories_that_there_are(self):
     labels = [setting.label for setting in settings.settings(optax)]
     found = {label.partition('(')[0] for label in labels}
     self.assertEqual(found, set(settings.factories(optax)))
     self.assertGreater(len(found), 110)
-    labelled = _NOT_ON_PRISTINE | _NOT_PLAIN | _ILL_CONDITIONED
-    self.assertLessEqual(labelled, set(labels))
