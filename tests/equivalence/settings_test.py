@@ -45,17 +45,20 @@ _DTYPES = {
 _MODES = {'jitted': jax.jit, 'eager': lambda function: function}
 _EVERY_RUN = tuple(itertools.product(_LAYOUTS, _DTYPES, _MODES))
 
-# What is rounded otherwise on purpose: a setting and a run that show it, by
-# factory.
+# What is rounded otherwise on purpose: runs of which one shows it, by factory.
+# Which one depends on JAX.
 _ROUNDED = {
     # The function under a zoom line search is evaluated at one place, so XLA
     # fuses it otherwise.
-    'optax.lbfgs': ('optax.lbfgs()', 'dict', 'float64', 'jitted'),
-    'optax.scale_by_zoom_linesearch': (
-        'optax.scale_by_zoom_linesearch(max_learning_rate=0.5)',
-        'dict', 'float32', 'eager',
-    ),
-}  # fmt: skip
+    'optax.lbfgs': [('optax.lbfgs()', 'dict', 'float64', 'jitted')],
+    'optax.scale_by_zoom_linesearch': [
+        (f'optax.scale_by_zoom_linesearch({argument})', 'dict', dtype, mode)
+        for argument, dtype, mode in (
+            ('max_learning_rate=0.5', 'float32', 'eager'),
+            ('', 'float64', 'jitted'),
+        )
+    ],
+}
 # Outside of jit, the fork compiles the two loops of L-BFGS as one program. With
 # JAX 0.10 no bit differs, with 0.12 some do.
 _ROUNDED_EAGER = 'optax.scale_by_lbfgs'
@@ -139,6 +142,8 @@ class SettingsTest(parameterized.TestCase):
   @classmethod
   def setUpClass(cls):
     super().setUpClass()
+    if _X64 is not jax:
+      return  # On CPUs, old JAX loads code that computes something else.
     # The same program, of the one and of the other Optax, is compiled once.
     # pylint: disable-next=consider-using-with
     directory = tempfile.TemporaryDirectory()
@@ -189,19 +194,24 @@ class SettingsTest(parameterized.TestCase):
 
   def _assert_near(self, found, wanted, lost, message):
     chex.assert_trees_all_equal_shapes_and_dtypes(found, wanted)
+    largest_of = lambda array: np.max(np.abs(array), initial=0)
     for path, array in wanted.items():
       new, old = (x.astype(np.float64) for x in (found[path], array))
-      largest = np.max(np.abs(old), initial=0)
+      # The errors of a line search are differences of larger numbers.
+      known = wanted.values() if '.info.' in path else [old]
+      largest = float(max(map(largest_of, known)))
       np.testing.assert_allclose(
           new, old, rtol=0, atol=lost * largest, err_msg=f'{message}, {path}'
       )
 
   @parameterized.parameters(sorted(_ROUNDED))
   def test_what_differs_on_purpose_differs(self, factory):
-    run = _ROUNDED[factory]
-    with _X64.enable_x64('float64' in run):
-      found, wanted = (_result(load, *run) for load in (_FORK, pristine.load))
-    self.assertNotEqual(settings.bits(found), settings.bits(wanted))
+    is_same = []
+    for run in _ROUNDED[factory]:
+      with _X64.enable_x64('float64' in run):
+        found, wanted = (_result(load, *run) for load in (_FORK, pristine.load))
+      is_same.append(settings.bits(found) == settings.bits(wanted))
+    self.assertFalse(all(is_same))
 
   def test_what_pristine_freezes(self):
     run = 'dict', 'float32', 'jitted'
