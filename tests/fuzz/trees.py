@@ -255,7 +255,7 @@ def _module(tree):
   try:
     return _Function(tree)
   except ValueError:  # Equinox takes no dict whose keys do not sort.
-    hypothesis.reject()
+    return hypothesis.reject()
 
 
 # How a tree is given as an argument, and what errors call it then.
