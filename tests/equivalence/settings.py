@@ -32,34 +32,23 @@ import jax.numpy as jnp
 import numpy as np
 from optax._src import alias_test
 from optax.contrib import _common_test
+from optax.schedules import _static_args_test
 
-# Numbers that only Python control flow reads: what users of pristine Optax
-# have to name in `static_args`, found by jitting each number alone.
+# Numbers that only Python control flow reads, and of which factories: what
+# users of pristine Optax name in `static_args`, found by jitting each alone.
+# It is not read from the fork, which is what is tested.
 PYTHON_NUMBERS = {
-    'adafactor': {'min_dim_size_to_factor'},
-    'adaptive_grad_clip': {'axis'},
-    'galore': {'rank'},
-    'lbfgs': {'memory_size'},
-    'lookahead': {'sync_period'},
-    'mechanize': {'num_betas'},
-    'reduce_on_plateau': {'factor', 'rtol', 'atol'},
-    'sam': {'sync_period'},
-    'scale_by_factored_rms': {'min_dim_size_to_factor'},
-    'scale_by_galore': {'rank'},
-    'scale_by_lbfgs': {'memory_size'},
-    'scale_by_sm3': {'b2'},
-    'schedule_free_adamw': {'warmup_steps'},
-    'schedule_free_sgd': {'warmup_steps'},
-}
-
-# Public functions without annotations that return no transformation.
-NO_FACTORIES = {
-    'matrix_inverse_pth_root',
-    'schedule_free_eval_params',
-    'sigmoid_binary_cross_entropy',
-    'update_infinity_moment',
-    'update_moment',
-    'update_moment_per_elem_norm',
+    'atol': {'reduce_on_plateau'},
+    'axis': {'adaptive_grad_clip'},
+    'b2': {'scale_by_sm3'},
+    'factor': {'reduce_on_plateau'},
+    'memory_size': {'lbfgs', 'scale_by_lbfgs'},
+    'min_dim_size_to_factor': {'adafactor', 'scale_by_factored_rms'},
+    'num_betas': {'mechanize'},
+    'rank': {'galore', 'scale_by_galore'},
+    'rtol': {'reduce_on_plateau'},
+    'sync_period': {'lookahead', 'sam'},
+    'warmup_steps': {'schedule_free_adamw', 'schedule_free_sgd'},
 }
 
 
@@ -85,7 +74,7 @@ def factories(optax) -> dict[str, Callable[..., Any]]:
       for name, factory in sorted(vars(module).items())
       if isinstance(factory, (types.FunctionType, functools.partial))
       and not name.startswith('_')
-      and name not in NO_FACTORIES
+      and name not in _static_args_test._NO_FACTORIES  # pylint: disable=protected-access
       and inspect.signature(factory).return_annotation in results
   }
 
@@ -269,7 +258,7 @@ def settings(optax) -> Iterator[Setting]:
       }
       if name == 'scale_by_schedule':
         static_args.add('step_size_fn')
-      static_args |= PYTHON_NUMBERS.get(name, set())
+      static_args |= {k for k, v in PYTHON_NUMBERS.items() if name in v}
       # A mask may be a bool and as such static; a seed is a number.
       yield Setting(
           f'{label}({kind})', factory, (), kwargs, frozenset(static_args)
