@@ -104,7 +104,7 @@ def _extra_args(name, params, grads, loss):
   """Returns what else update takes; `loss` is called with what it is given."""
   if name == 'sam_opaque':
     return {'grad_fn': lambda p, _: eqx.filter_grad(loss)(p)}
-  return settings.extra_args(name, params, grads, loss)
+  return settings.extra_args(name, params, lambda: grads, loss)
 
 
 class Run:

@@ -345,12 +345,12 @@ def _data(optax, name: str, steps: int, dtype, layout):
   return params, grads
 
 
-def extra_args(name: str, params, grads, loss) -> dict[str, Any]:
-  """Returns what else `update` takes, of a loss and its gradient."""
+def extra_args(name: str, params, grad, loss) -> dict[str, Any]:
+  """Returns what else `update` takes, of a loss and what gives its gradient."""
   if name in ('sophia', 'hutchinson_estimator_diag_hessian'):
     return {'obj_fn': loss}
   if 'lbfgs' in name or name.endswith('linesearch'):
-    return {'value': loss(params), 'grad': grads, 'value_fn': loss}
+    return {'value': loss(params), 'grad': grad(), 'value_fn': loss}
   if 'momo' in name or 'polyak' in name or name == 'reduce_on_plateau':
     return {'value': loss(params)}
   return {}
@@ -419,7 +419,8 @@ def training(
 
   @jit
   def step(params, state, grads):
-    more = extra_args(name, params, jax.grad(_norm)(params), _norm)
+    grad = lambda: jax.grad(_norm)(params)  # Most take none.
+    more = extra_args(name, params, grad, _norm)
     updates, state = optimizer.update(grads, state, params, **more)
     return updates, state, optax.apply_updates(
         params, jax.tree.map(lambda u: 0.1 * u, updates)

@@ -165,6 +165,8 @@ class SettingsTest(parameterized.TestCase):
   def setUp(self):
     super().setUp()
     warnings.simplefilter('ignore')  # Of deprecated factories.
+    # Or what is compiled would fill the memory.
+    self.addCleanup(jax.clear_caches)
 
   @parameterized.named_parameters(
       (label, number, label)
@@ -175,7 +177,6 @@ class SettingsTest(parameterized.TestCase):
     factory = label.partition('(')[0]
     for layout, dtype, mode in _runs(number, self.every_run):
       run = layout, dtype, mode
-      jax.clear_caches()  # Or what is compiled would fill the memory.
       with self.subTest(', '.join(run)), _X64.enable_x64(dtype == 'float64'):
         if factory in _ROUNDED or (factory, mode) == (_ROUNDED_EAGER, 'eager'):
           for step, (found, wanted) in enumerate(_steps(label, *run)):
