@@ -52,6 +52,19 @@ PYTHON_NUMBERS = {
 }
 
 
+def _can_unroll_traced_loops():
+  loop = lambda n: jax.lax.fori_loop(0, n, lambda _, x: x, 0.0, unroll=True)
+  try:
+    jax.eval_shape(loop, 3)
+  except ValueError:
+    return False
+  return True
+
+
+# What users must name in `static_args` on old JAX, of any Optax: Muon's loop.
+UNTRACEABLE = set() if _can_unroll_traced_loops() else {'ns_steps'}
+
+
 @dataclasses.dataclass(frozen=True)
 class Setting:
   label: str
@@ -259,6 +272,7 @@ def settings(optax) -> Iterator[Setting]:
       if name == 'scale_by_schedule':
         static_args.add('step_size_fn')
       static_args |= {k for k, v in PYTHON_NUMBERS.items() if name in v}
+      static_args |= UNTRACEABLE & set(kwargs)
       # A mask may be a bool and as such static; a seed is a number.
       yield Setting(
           f'{label}({kind})', factory, (), kwargs, frozenset(static_args)
@@ -400,8 +414,9 @@ def training(
   Args:
     optax: the module, pristine or patched.
     setting: one of its settings.
-    mode: 'plain' for the optimizer itself, 'bare' for `inject_hyperparams`,
-      'static_args' for `inject_hyperparams` with the right ones.
+    mode: 'plain' for the optimizer itself, 'static_args' for
+      `inject_hyperparams` with the right ones, 'bare' without what the fork
+      finds by itself.
     steps: their number.
     dtype: of params and gradients.
     layout: what makes the tree of params from a dict of them.
@@ -410,7 +425,9 @@ def training(
   name = setting.label.partition('(')[0].rpartition('.')[2]
   factory = setting.factory
   if mode != 'plain':
-    static_args = setting.static_args if mode == 'static_args' else ()
+    static_args = setting.static_args
+    if mode == 'bare':
+      static_args &= UNTRACEABLE
     factory = optax.inject_hyperparams(factory, static_args)
   kwargs = {key: layout(value) for key, value in setting.kwargs.items()}
   optimizer = optax.with_extra_args_support(factory(*setting.args, **kwargs))
