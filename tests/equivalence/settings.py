@@ -343,7 +343,9 @@ def assert_near(
   for path, old in wanted.items():
     assert found[path].dtype == old.dtype, f'{message}, {path}'
     if str(old.dtype) not in _LOST:
-      np.testing.assert_array_equal(found[path], old, f'{message}, {path}')
+      np.testing.assert_array_equal(
+          found[path], old, f'{message}, {path}', strict=True
+      )
       continue
     # What a line search ends with are differences of larger numbers.
     is_difference = re.search(r'\.(info|value|grad)\b', path)
