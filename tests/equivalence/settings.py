@@ -395,7 +395,8 @@ def extra_args(name: str, params, grad, loss) -> dict[str, Any]:
   """Returns what else `update` takes, of a loss and what gives its gradient."""
   if name in ('sophia', 'hutchinson_estimator_diag_hessian'):
     return {'obj_fn': loss}
-  if 'lbfgs' in name or name.endswith('linesearch'):
+  # `scale_by_lbfgs` searches nothing.
+  if name.endswith(('lbfgs', 'linesearch')) and name != 'scale_by_lbfgs':
     return {'value': loss(params), 'grad': grad(), 'value_fn': loss}
   if 'momo' in name or 'polyak' in name or name == 'reduce_on_plateau':
     return {'value': loss(params)}
@@ -470,7 +471,7 @@ def training(
   def step(params, state, grads):
     grad = lambda: jax.grad(_norm)(params)  # Most take none.
     more = extra_args(name, params, grad, _norm)
-    if 'value_fn' in more and name != 'scale_by_lbfgs':  # Down, or no search.
+    if 'value_fn' in more:  # Down, or there is no search.
       sign = -1 if name.endswith('linesearch') else 1
       grads = jax.tree.map(lambda g: sign * g, more['grad'])
     updates, state = optimizer.update(grads, state, params, **more)
