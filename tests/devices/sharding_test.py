@@ -22,7 +22,7 @@ import chex
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import nets
+from support import nets
 import numpy as np
 import optax
 

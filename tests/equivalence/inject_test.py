@@ -21,7 +21,7 @@ import jax
 import numpy as np
 import optax
 from optax_fork import pristine
-import settings
+from support import settings
 
 _RTOL = 1e-4
 # Params are of size one: what is lost by rounding them.

@@ -31,7 +31,7 @@ import numpy as np
 import optax
 from optax_fork import pristine
 import pytest
-import settings
+from support import settings
 
 # Old JAX has `enable_x64` there.
 _X64 = jax if hasattr(jax, 'enable_x64') else jax.experimental

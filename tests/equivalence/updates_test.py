@@ -25,8 +25,8 @@ import chex
 import jax
 import optax
 from optax_fork import pristine
-import settings
-import walk
+from support import settings
+from support import walk
 
 _FILTERED = ('params', 'params')
 

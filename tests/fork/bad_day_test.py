@@ -24,12 +24,12 @@ import tarfile
 import tempfile
 import zipfile
 
-from environments import call
-from environments import commit
-from environments import git
-from environments import must
-from environments import offline
-from environments import TOOL
+from support.environments import call
+from support.environments import commit
+from support.environments import git
+from support.environments import must
+from support.environments import offline
+from support.environments import TOOL
 import optax_fork
 from optax_fork import pin
 from optax_fork import pristine

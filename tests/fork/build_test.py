@@ -20,10 +20,10 @@ import shutil
 import sys
 import zipfile
 
-from environments import call
-from environments import make_environment
-from environments import must
-from environments import REPOSITORY
+from support.environments import call
+from support.environments import make_environment
+from support.environments import must
+from support.environments import REPOSITORY
 from optax_fork import pin
 from optax_fork import pristine
 from optax_fork import series

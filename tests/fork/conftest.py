@@ -18,12 +18,12 @@ import os
 import shutil
 import sys
 
-from environments import copy_repository
-from environments import interpreters
-from environments import make_environment
-from environments import must
-from environments import PYTHONS
-from environments import REPOSITORY
+from support.environments import copy_repository
+from support.environments import interpreters
+from support.environments import make_environment
+from support.environments import must
+from support.environments import PYTHONS
+from support.environments import REPOSITORY
 from optax_fork import pin
 import pytest
 

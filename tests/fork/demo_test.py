@@ -16,7 +16,7 @@
 
 import sys
 
-from environments import call
+from support.environments import call
 from matplotlib import image
 from optax_fork import pristine
 import pytest

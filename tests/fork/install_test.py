@@ -19,11 +19,11 @@ import pathlib
 import sys
 import zipfile
 
-from environments import Environment
-from environments import interpreters
-from environments import make_environment
-from environments import must
-from environments import REPOSITORY
+from support.environments import Environment
+from support.environments import interpreters
+from support.environments import make_environment
+from support.environments import must
+from support.environments import REPOSITORY
 
 _VERSION = '0.2.8+masks.6'
 _VERSIONS = (

@@ -24,14 +24,14 @@ import signal
 import sys
 import time
 
-from environments import call
-from environments import commit
-from environments import copy_repository
-from environments import git
-from environments import kill
-from environments import must
-from environments import offline
-from environments import TOOL
+from support.environments import call
+from support.environments import commit
+from support.environments import copy_repository
+from support.environments import git
+from support.environments import kill
+from support.environments import must
+from support.environments import offline
+from support.environments import TOOL
 from optax_fork import pin
 from optax_fork import pristine
 from optax_fork import series

@@ -17,7 +17,7 @@
 import sys
 import zipfile
 
-from environments import call
+from support.environments import call
 import optax_fork
 from optax_fork import pin
 from optax_fork import pristine

@@ -16,9 +16,9 @@
 
 import json
 
-from environments import make_environment
-from environments import must
-from environments import REPOSITORY
+from support.environments import make_environment
+from support.environments import must
+from support.environments import REPOSITORY
 from optax_fork import pristine
 from optax_fork import series
 import pytest

@@ -19,11 +19,11 @@ import re
 import shutil
 import sys
 
-from environments import call
-from environments import git as _git
-from environments import make_environment
-from environments import must
-from environments import REPOSITORY
+from support.environments import call
+from support.environments import git as _git
+from support.environments import make_environment
+from support.environments import must
+from support.environments import REPOSITORY
 from optax_fork import git
 from optax_fork import series
 import pytest

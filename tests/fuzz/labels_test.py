@@ -17,13 +17,13 @@
 import re
 
 import chex
-import errors
+from support import errors
 from hypothesis import given
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-import trees
+from support import trees
 
 _TRANSFORMS = dict(zip(
     trees.LABELS,

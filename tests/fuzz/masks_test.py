@@ -19,14 +19,14 @@ from typing import NamedTuple
 
 import chex
 import equinox as eqx
-import errors
+from support import errors
 from hypothesis import given
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 from optax.transforms import _resolving
-import trees
+from support import trees
 
 # Powers of two: no rounding, in whatever order.
 _DECAY, _MOMENTUM, _LEARNING_RATE = map(np.float32, (0.5, 0.5, 0.25))

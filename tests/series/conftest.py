@@ -16,7 +16,7 @@
 
 from optax_fork import worktree
 import pytest
-import work_tree
+from support import work_tree
 
 
 @pytest.fixture(scope='session', name='tree')

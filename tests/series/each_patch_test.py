@@ -27,7 +27,7 @@ from optax_fork import git
 from optax_fork import pristine
 from optax_fork import series
 import pytest
-import work_tree
+from support import work_tree
 
 _each_patch = pytest.mark.parametrize(
     'patch',

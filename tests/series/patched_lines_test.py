@@ -18,7 +18,7 @@ import json
 import re
 
 from optax_fork import git
-import work_tree
+from support import work_tree
 
 _OMITTED = '*_test.py,*/test_utils.py'
 

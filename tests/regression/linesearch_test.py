@@ -19,7 +19,7 @@ import chex
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from nets import Net
+from support.nets import Net
 import numpy as np
 import optax
 from optax import contrib

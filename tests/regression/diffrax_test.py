@@ -20,7 +20,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from training import train_by_line_search
+from support.training import train_by_line_search
 
 _TIMES = jnp.linspace(0.0, 1.5, 6)
 _STARTS = jnp.asarray([[2.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])

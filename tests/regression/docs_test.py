@@ -20,7 +20,7 @@ import re
 
 from absl.testing import parameterized
 
-_DOCS = pathlib.Path(__file__).resolve().parents[1] / 'docs'
+_DOCS = pathlib.Path(__file__).resolve().parents[2] / 'docs'
 _PAGES = sorted(page.name for page in _DOCS.glob('*.md'))
 
 

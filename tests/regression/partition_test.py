@@ -20,12 +20,12 @@ import chex
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from nets import arange_like
-from nets import Net
-from nets import weight_mask
+from support.nets import arange_like
+from support.nets import Net
+from support.nets import weight_mask
 import optax
-from variants import ALL
-from variants import named
+from support.variants import ALL
+from support.variants import named
 
 
 def _labels(params, fit='fit'):

@@ -26,7 +26,7 @@ import numpy as np
 import optax
 from optax_fork import pristine
 
-_ROOT = pathlib.Path(__file__).resolve().parents[1]
+_ROOT = pathlib.Path(__file__).resolve().parents[2]
 _README = _ROOT / 'README.md'
 
 

@@ -25,12 +25,12 @@ from absl.testing import parameterized
 import chex
 import equinox as eqx
 import jax
-import models
+from support import models
 import numpy as np
 import optax
 from optax import contrib
-import variants
-import walk
+from support import variants
+from support import walk
 
 # What init and what update are given.
 _FILTERED = ('params', 'params')

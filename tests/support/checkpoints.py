@@ -28,7 +28,7 @@ import equinox as eqx
 import flax.serialization
 import jax
 import jax.numpy as jnp
-import nets
+from support import nets
 import optax
 import orbax.checkpoint as ocp
 

@@ -19,8 +19,8 @@ import functools
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from nets import Net
-from nets import weight_mask
+from support.nets import Net
+from support.nets import weight_mask
 import numpy as np
 
 

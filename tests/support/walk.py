@@ -21,8 +21,8 @@ from typing import Any, Callable
 
 import equinox as eqx
 import jax
-import models
-import settings
+from support import models
+from support import settings
 
 
 def matrices(params):

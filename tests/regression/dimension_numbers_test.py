@@ -20,10 +20,10 @@ from absl.testing import parameterized
 import chex
 import equinox as eqx
 import jax
-from nets import arange_like
-from nets import Net
+from support.nets import arange_like
+from support.nets import Net
 from optax import contrib
-from variants import ALL
+from support.variants import ALL
 
 
 def _of(numbers, params):

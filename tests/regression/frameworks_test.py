@@ -27,7 +27,7 @@ from flax import nnx
 import jax
 import jax.numpy as jnp
 import optax
-from training import train_by_line_search
+from support.training import train_by_line_search
 
 _X = jax.random.normal(jax.random.key(1), (16, 3))
 _Y = jnp.stack([jnp.sin(_X[:, 0]), _X[:, 1] * _X[:, 2]], axis=1)

@@ -28,7 +28,7 @@ import sys
 import tempfile
 
 from absl.testing import parameterized
-import checkpoints
+from support import checkpoints
 import chex
 import flax.serialization
 import jax
@@ -186,6 +186,6 @@ class CheckpointsTest(parameterized.TestCase):
       checkpoints.take(target, saved)
 
   def test_page_takes_leaves_as_here(self):
-    page = pathlib.Path(__file__).parents[1] / 'docs' / 'checkpoints.md'
+    page = pathlib.Path(__file__).parents[2] / 'docs' / 'checkpoints.md'
     code = '\n... '.join(inspect.getsource(checkpoints.take).splitlines())
     self.assertIn(f'>>> {code}\n', page.read_text('utf-8'))

@@ -20,9 +20,9 @@ import warnings
 from absl.testing import parameterized
 import equinox as eqx
 import jax
-import models
+from support import models
 import optax
-import walk
+from support import walk
 
 
 def _buffers(tree):

@@ -23,12 +23,12 @@ from flax import linen
 from flax import nnx
 import jax
 import jax.numpy as jnp
-import models
-import nets
+from support import models
+from support import nets
 import numpy as np
 import optax
-from variants import ALL
-from variants import named
+from support.variants import ALL
+from support.variants import named
 
 
 class _Element(eqx.Module):

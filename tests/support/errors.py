@@ -15,7 +15,7 @@
 """What is wrong at one place is an error that names the place."""
 
 import pytest
-import trees
+from support import trees
 
 
 def assert_fails(transform, state, prefix: trees.Prefix, *words: str) -> None:

@@ -21,15 +21,15 @@ import chex
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from masks import FUNCTIONS
-from masks import TREES
-from nets import arange_like
-from nets import Net
-from nets import weight_mask
+from support.masks import FUNCTIONS
+from support.masks import TREES
+from support.nets import arange_like
+from support.nets import Net
+from support.nets import weight_mask
 import numpy as np
 import optax
-from variants import ALL
-from variants import named
+from support.variants import ALL
+from support.variants import named
 
 
 def _schedule(count):
