@@ -37,9 +37,9 @@ def pytest_runtest_makereport(item):
 
 def pytest_addoption(parser):
   parser.addoption(
-      '--every-run',
+      '--full',
       action='store_true',
-      help='compare each setting in all layouts, dtypes and modes',
+      help='run the full forms of checks that are short by default',
   )
 
 

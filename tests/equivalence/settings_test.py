@@ -16,7 +16,7 @@
 
 Each setting of each public factory: once jitted and once eager, with params in
 a dict or in a nested tree, in float32, bfloat16 or float64, which go round from
-setting to setting. With `--every-run`, all twelve combinations for each.
+setting to setting. With `--full`, all twelve combinations for each.
 """
 
 import itertools
@@ -148,7 +148,7 @@ class SettingsTest(parameterized.TestCase):
 
   @pytest.fixture(autouse=True)
   def _options(self, request):
-    self.every_run = request.config.getoption('--every-run')
+    self.every_run = request.config.getoption('--full')
 
   def setUp(self):
     super().setUp()
