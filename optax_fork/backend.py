@@ -19,7 +19,9 @@ there and hands that to setuptools. The checkout is never written to: no stale
 build/ or egg-info of it can get into a wheel, and it may be read-only.
 """
 
+import calendar
 import contextlib
+import datetime
 import functools
 import os
 import pathlib
@@ -28,6 +30,7 @@ import tempfile
 from typing import NoReturn
 
 import optax_fork
+from optax_fork import pin
 from optax_fork import vendor
 from setuptools import build_meta
 
@@ -50,14 +53,19 @@ _SDIST_INPUTS = _WHEEL_INPUTS + (
     'tests',
     'tox.ini',
 )
-# The day Optax 0.2.8 was released: the same inputs give the same bytes.
-_EPOCH = '1773964800'
+
+
+def _epoch() -> str:
+  """Returns the day of the pinned release as SOURCE_DATE_EPOCH takes it."""
+  day = datetime.date.fromisoformat(pin.released())
+  return str(calendar.timegm(day.timetuple()))
 
 
 @contextlib.contextmanager
 def _staged(inputs: tuple[str, ...]):
   """Goes to a temporary copy of the named inputs, with modes made the same."""
-  os.environ.setdefault('SOURCE_DATE_EPOCH', _EPOCH)
+  # The same inputs give the same bytes.
+  os.environ.setdefault('SOURCE_DATE_EPOCH', _epoch())
   before = os.getcwd()
   with tempfile.TemporaryDirectory(prefix='optax-fork-') as temporary:
     stage = pathlib.Path(temporary).resolve() / 'stage'
