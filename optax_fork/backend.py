@@ -133,8 +133,8 @@ def build_sdist(sdist_directory, config_settings=None):
 
 
 @_hook
-def get_requires_for_build_editable(config_settings=None) -> NoReturn:
-  del config_settings
+def build_editable(*args, **kwargs) -> NoReturn:
+  del args, kwargs
   raise optax_fork.ForkError(
       'There is no editable mode: the checkout holds patches, no importable'
       ' optax. For a tree to work in run `python -m optax_fork checkout`, then'
@@ -142,5 +142,6 @@ def get_requires_for_build_editable(config_settings=None) -> NoReturn:
   )
 
 
-# pip and uv ask for this one to see whether editable mode exists at all.
-build_editable = get_requires_for_build_editable
+# With build isolation the first of these is asked, without it the second.
+get_requires_for_build_editable = build_editable
+prepare_metadata_for_build_editable = build_editable

@@ -20,6 +20,7 @@ import sys
 import tarfile
 import zipfile
 
+from support.environments import BUILD
 from support.environments import build_requirements
 from support.environments import commit
 from support.environments import fork_version
@@ -100,10 +101,7 @@ def test_build_gives_the_bytes_of_pip(wheel, tmp_path):
 def test_sdist_gives_the_wheel_of_the_checkout(
     build, builder, checkout, tmp_path, wheel
 ):
-  program = (
-      'import sys; from optax_fork import backend;'
-      'backend.build_sdist(sys.argv[1])'
-  )
+  program = BUILD.replace('build_wheel', 'build_sdist')
   must(builder.python, '-c', program, tmp_path, cwd=checkout)
   (sdist,) = tmp_path.glob('*.tar.gz')
   with tarfile.open(sdist) as opened:
@@ -151,12 +149,15 @@ def test_dropped_patch_leaves_nothing_in_the_next_wheel(
 
 
 def test_build_that_is_refused_leaves_no_wheel_and_says_why(
-    build, checkout, tmp_path, wheel
+    checkout, tmp_path, wheel
 ):
   def refused(environment, *words):
-    result, wheels = build(checkout, environment)
+    result = environment.pip(
+        'wheel', '--no-deps', '--no-build-isolation', '--no-cache-dir',
+        '--wheel-dir', tmp_path, checkout,
+    )  # fmt: skip
     assert result.code != 0
-    assert not wheels
+    assert not list(tmp_path.glob('*.whl'))
     assert 'Traceback' not in result.output, result.output
     for word in words:
       assert word in result.output, result.output
@@ -192,9 +193,14 @@ def test_wheel_of_the_fork_in_find_links_is_not_taken(wheel, tmp_path):
   assert built.read_bytes() == wheel.read_bytes()
 
 
-def test_editable_mode_names_the_work_tree(builder, checkout):
+@pytest.mark.parametrize(
+    'isolation',
+    [['--no-build-isolation'], pytest.param([], marks=pytest.mark.full)],
+    ids=['without isolation', 'isolated'],
+)
+def test_editable_mode_names_the_work_tree(builder, checkout, isolation):
   result = builder.pip(
-      'install', '--no-deps', '--no-build-isolation', '--editable', checkout
+      'install', '--no-deps', *isolation, '--editable', checkout
   )
   assert result.code != 0
   assert 'python -m optax_fork checkout' in result.output

@@ -20,6 +20,8 @@ import shutil
 import sys
 
 from support import environments
+from support.environments import BUILD
+from support.environments import call
 from support.environments import copy_repository
 from support.environments import Environment
 from support.environments import interpreters
@@ -114,12 +116,12 @@ def _release(tmp_path):
 
 @pytest.fixture(scope='session', name='wheel')
 def _wheel(made_once):
-  """The fork's wheel, as pip builds it in isolation."""
+  """The fork's wheel, as pip builds it in isolation, with no other program."""
 
   def build(target):
     must(
         sys.executable, '-m', 'pip', 'wheel', '--quiet', '--no-deps',
-        '--wheel-dir', target, REPOSITORY,
+        '--wheel-dir', target, REPOSITORY, PATH='',
     )  # fmt: skip
 
   (wheel,) = made_once('wheel', build).iterdir()
@@ -147,15 +149,13 @@ def _builder(made_once):
 
 @pytest.fixture(name='build')
 def _build(builder, tmp_path):
-  """Builds a wheel of a checkout by pip; gives the result and the wheels."""
+  """Builds a wheel of a checkout as pip does; gives the result and wheels."""
 
   def run(checkout, environment=builder):
     target = tmp_path / 'wheels'
     shutil.rmtree(target, ignore_errors=True)
-    result = environment.pip(
-        'wheel', '--no-deps', '--no-build-isolation', '--no-cache-dir',
-        '--wheel-dir', target, checkout,
-    )  # fmt: skip
+    target.mkdir()
+    result = call(environment.python, '-c', BUILD, target, cwd=checkout)
     return result, list(target.glob('*'))
 
   return run

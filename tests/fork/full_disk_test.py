@@ -45,7 +45,9 @@ class _Disk:
         *command,
         cwd=cwd,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limits),
-        COVERAGE_PROCESS_CONFIG='',  # It has a file of its own to write.
+        # They have files of their own to write.
+        COVERAGE_PROCESS_CONFIG='',
+        PYTHONDONTWRITEBYTECODE='1',
     )
 
 

@@ -47,11 +47,13 @@ def _status(environment):
   return result.code, json.loads(result.output)
 
 
-def test_fresh_environment_installs_without_git_or_compiler(python, tmp_path):
+def test_fresh_environment_installs_without_git_or_compiler(
+    full, python, tmp_path, wheel
+):
   environment = make_environment(tmp_path / 'env', python, pip=True)
   # Nothing but the environment itself is on the PATH.
   result = call(
-      environment.python, '-m', 'pip', 'install', REPOSITORY,
+      environment.python, '-m', 'pip', 'install', REPOSITORY if full else wheel,
       PATH=str(environment.root / 'bin'),
   )  # fmt: skip
   assert result.code == 0, result.output

@@ -25,6 +25,7 @@ import signal
 import sys
 import time
 
+from support.environments import BUILD
 from support.environments import call
 from support.environments import commit
 from support.environments import copy_repository
@@ -349,11 +350,7 @@ def test_export_among_the_files(changed, scratch):
 
 def test_build(builder, checkout, moments, scratch, tmp_path, wheel):
   target = tmp_path / 'built'
-  program = (
-      'import sys; from optax_fork import backend;'
-      'backend.build_wheel(sys.argv[1])'
-  )
-  command = (builder.python, '-B', '-c', program, target)
+  command = (builder.python, '-B', '-c', BUILD, target)
   before = _files(checkout)
 
   def whole():

@@ -17,6 +17,7 @@
 import ctypes
 import os
 
+from support.environments import BUILD
 from support.environments import call
 from support.environments import commit
 from support.environments import files_of
@@ -24,12 +25,6 @@ from support.environments import git
 from support.environments import must_tool
 from support.environments import refused
 from support.environments import tool
-
-
-_BUILD = (
-    'import sys; from optax_fork import backend;'
-    'backend.build_wheel(sys.argv[1])'
-)
 
 
 def _bind():
@@ -95,7 +90,7 @@ def test_read_only_checkout_builds(builder, checkout, wheel, tmp_path):
   for path in paths:
     path.chmod(path.stat().st_mode & 0o555)
   result = call(
-      builder.python, '-c', _BUILD, tmp_path, cwd=checkout, preexec_fn=_bind
+      builder.python, '-c', BUILD, tmp_path, cwd=checkout, preexec_fn=_bind
   )
   for path in paths:
     path.chmod(path.stat().st_mode | 0o200)

@@ -26,6 +26,11 @@ import sys
 
 PYTHONS = ('3.10', '3.11', '3.12', '3.13')
 TOOL = (sys.executable, '-m', 'optax_fork')
+# Calls the build backend of the current directory, as pip does.
+BUILD = (
+    'import sys; from optax_fork import backend;'
+    'backend.build_wheel(sys.argv[1])'
+)
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 NEW_FILE = 'optax/transforms/_new.py'
 _IGNORED = shutil.ignore_patterns(
