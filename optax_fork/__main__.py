@@ -29,7 +29,7 @@ from optax_fork import demo
 from optax_fork import export
 from optax_fork import status
 
-_COMMANDS = {
+COMMANDS = {
     'status': status,
     'checkout': checkout,
     'export': export,
@@ -44,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
       description='Build, check and change the patches of the Optax fork.',
   )
   commands = parser.add_subparsers(metavar='COMMAND', required=True)
-  for name, command in _COMMANDS.items():
+  for name, command in COMMANDS.items():
     sub = commands.add_parser(
         name,
         help=command.DESCRIPTION.partition('. ')[0].rstrip('.'),

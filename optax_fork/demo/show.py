@@ -69,7 +69,7 @@ def _check_fork() -> str:
     ForkError: when it is upstream's.
   """
   found = status.inspect()
-  # A git checkout has no manifest: ask it for what the first patch adds.
+  # A git checkout has no manifest: ask it for what the series adds.
   if not hasattr(optax.transforms, 'mask_callable'):
     raise optax_fork.ForkError(
         f'The demo needs the fork, and import optax gives {found["location"]}:'

@@ -131,16 +131,18 @@ def test_new_tree_holds_the_patches_before_one_that_does_not_apply(
     checkout, tmp_path
 ):
   patches = series.read(checkout / 'patches')
-  path = checkout / 'patches' / patches[2].name
-  head, hunks = patches[2].text.decode().split('\n@@ ', 1)
+  count = len(patches) // 2
+  broken = patches[count]
+  path = checkout / 'patches' / broken.name
+  head, hunks = broken.text.decode().split('\n@@ ', 1)
   path.write_text(f'{head}\n@@ ' + hunks.replace('\n ', '\n no such', 1))
   tree = tmp_path / 'tree'
   for _ in range(2):
     result = tool(checkout, 'checkout', tree)
     refused(result, f'{path.name} does not apply')
     subjects = git(tree, 'log', '--format=%s', '--reverse').splitlines()
-    assert subjects[1:] == [patch.subject for patch in patches[:2]]
-  path.write_bytes(patches[2].text)
+    assert subjects[1:] == [patch.subject for patch in patches[:count]]
+  path.write_bytes(broken.text)
   must_tool(checkout, 'checkout', tree)
   assert git(tree, 'log', '-1', '--format=%s') == patches[-1].subject
 

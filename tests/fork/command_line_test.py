@@ -17,10 +17,8 @@
 from support.environments import refused
 from support.environments import REPOSITORY
 from support.environments import tool
+from optax_fork.__main__ import COMMANDS
 import pytest
-
-
-_COMMANDS = ('status', 'checkout', 'export', 'check', 'demo')
 
 
 def test_commands_outside_a_checkout_say_so(environment):
@@ -32,11 +30,11 @@ def test_commands_outside_a_checkout_say_so(environment):
 def test_help_lists_the_commands():
   result = tool(REPOSITORY, '--help')
   assert result.code == 0
-  for command in _COMMANDS:
+  for command in COMMANDS:
     assert f'\n    {command} ' in result.output
 
 
-@pytest.mark.parametrize('command', _COMMANDS)
+@pytest.mark.parametrize('command', COMMANDS)
 def test_help_says_what_it_does_and_gives_an_example(command):
   result = tool(REPOSITORY, command, '--help')
   assert result.code == 0

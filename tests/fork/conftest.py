@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(config, items):
 def pytest_generate_tests(metafunc):
   """Gives the Python that runs; with --full all there are, in CI all four."""
   if 'python' in metafunc.fixturenames:
-    versions = ['%d.%d' % sys.version_info[:2]]
+    versions = [f'{sys.version_info.major}.{sys.version_info.minor}']
     if metafunc.config.getoption('--full'):
       found = interpreters()
       versions = [v for v in PYTHONS if 'CI' in os.environ or v in found]

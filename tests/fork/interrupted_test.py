@@ -329,10 +329,11 @@ def test_export_among_the_files(changed, scratch):
   checkout, before, after = changed
   patches = checkout / 'patches'
   dropped = min(str(path) for path in before.keys() - after.keys())
+  half = len(after) // 2
   for event, path, count in (
-      ('shutil.copyfile', f'/patches/{series.UNFINISHED}', '9'),
-      ('os.rename', '/patches/', '9'),
-      ('os.remove', f'/patches/{dropped}', '1'),
+      ('shutil.copyfile', f'/patches/{series.UNFINISHED}', half),
+      ('os.rename', '/patches/', half),
+      ('os.remove', f'/patches/{dropped}', 1),
   ):
     code = kill(
         sys.executable, '-c', _UNTIL, event, path, count, 'export',
