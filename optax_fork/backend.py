@@ -19,7 +19,9 @@ there and hands that to setuptools. The checkout is never written to: no stale
 build/ or egg-info of it can get into a wheel, and it may be read-only.
 """
 
+import calendar
 import contextlib
+import datetime
 import functools
 import os
 import pathlib
@@ -28,6 +30,7 @@ import tempfile
 from typing import NoReturn
 
 import optax_fork
+from optax_fork import pin
 from optax_fork import vendor
 from setuptools import build_meta
 
@@ -50,14 +53,19 @@ _SDIST_INPUTS = _WHEEL_INPUTS + (
     'tests',
     'tox.ini',
 )
-# The day Optax 0.2.8 was released: the same inputs give the same bytes.
-_EPOCH = '1773964800'
+
+
+def _epoch() -> str:
+  """Returns the day of the pinned release as SOURCE_DATE_EPOCH takes it."""
+  day = datetime.date.fromisoformat(pin.released())
+  return str(calendar.timegm(day.timetuple()))
 
 
 @contextlib.contextmanager
 def _staged(inputs: tuple[str, ...]):
   """Goes to a temporary copy of the named inputs, with modes made the same."""
-  os.environ.setdefault('SOURCE_DATE_EPOCH', _EPOCH)
+  # The same inputs give the same bytes.
+  os.environ.setdefault('SOURCE_DATE_EPOCH', _epoch())
   before = os.getcwd()
   with tempfile.TemporaryDirectory(prefix='optax-fork-') as temporary:
     stage = pathlib.Path(temporary).resolve() / 'stage'
@@ -125,8 +133,8 @@ def build_sdist(sdist_directory, config_settings=None):
 
 
 @_hook
-def get_requires_for_build_editable(config_settings=None) -> NoReturn:
-  del config_settings
+def build_editable(*args, **kwargs) -> NoReturn:
+  del args, kwargs
   raise optax_fork.ForkError(
       'There is no editable mode: the checkout holds patches, no importable'
       ' optax. For a tree to work in run `python -m optax_fork checkout`, then'
@@ -134,5 +142,6 @@ def get_requires_for_build_editable(config_settings=None) -> NoReturn:
   )
 
 
-# pip and uv ask for this one to see whether editable mode exists at all.
-build_editable = get_requires_for_build_editable
+# With build isolation the first of these is asked, without it the second.
+get_requires_for_build_editable = build_editable
+prepare_metadata_for_build_editable = build_editable

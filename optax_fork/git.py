@@ -22,11 +22,10 @@ import tempfile
 from typing import Optional
 
 import optax_fork
+from optax_fork import pin
 
 NAME = 'Optax masks fork'
 EMAIL = 'optax-masks@fork.invalid'
-# Patches are reviewed, not dated: a fixed date keeps exports byte-stable.
-DATE = '2026-03-20T00:00:00+0000'
 
 
 def environment(
@@ -35,6 +34,8 @@ def environment(
   """Returns an environment in which git sees no configuration but its own."""
   kept = {k: v for k, v in os.environ.items() if not k.startswith('GIT_')}
   name, email = author or (NAME, EMAIL)
+  # Patches are reviewed, not dated: a fixed date keeps exports byte-stable.
+  date = f'{pin.released()}T00:00:00+0000'
   return kept | {
       'GIT_CONFIG_GLOBAL': os.devnull,
       'GIT_CONFIG_NOSYSTEM': '1',
@@ -45,10 +46,10 @@ def environment(
       'XDG_CONFIG_HOME': os.devnull,
       'GIT_AUTHOR_NAME': name,
       'GIT_AUTHOR_EMAIL': email,
-      'GIT_AUTHOR_DATE': DATE,
+      'GIT_AUTHOR_DATE': date,
       'GIT_COMMITTER_NAME': name,
       'GIT_COMMITTER_EMAIL': email,
-      'GIT_COMMITTER_DATE': DATE,
+      'GIT_COMMITTER_DATE': date,
       'LC_ALL': 'C',
       'TZ': 'UTC',
   }
@@ -97,19 +98,22 @@ def lines(root: pathlib.Path, *arguments: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def borrowing(repository: pathlib.Path):
+def scratch_repository(alternate: pathlib.Path):
   """Gives an empty bare repository that can read another one's objects.
 
   Nothing done in it depends on the configuration of the other, or changes it.
+
+  Args:
+    alternate: the directory of the other repository.
   """
-  objects = text(repository, 'rev-parse', '--git-path', 'objects')
+  objects = text(alternate, 'rev-parse', '--git-path', 'objects')
   with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
     run(pathlib.Path(scratch), 'init', '--quiet', '--bare', '.')
-    lend(pathlib.Path(scratch), repository / objects)
+    add_alternate(pathlib.Path(scratch), alternate / objects)
     yield pathlib.Path(scratch)
 
 
-def lend(git_directory: pathlib.Path, objects: pathlib.Path) -> None:
-  """Lets a repository read the objects of another."""
+def add_alternate(git_directory: pathlib.Path, objects: pathlib.Path) -> None:
+  """Lets a repository read the objects of another one."""
   with (git_directory / 'objects/info/alternates').open('a') as alternates:
     alternates.write(f'{objects.resolve()}\n')

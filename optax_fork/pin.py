@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""The pinned upstream release: its version and the digest of every file."""
+"""The pinned upstream release: its version, its date and its files."""
 
 import hashlib
 import pathlib
@@ -52,6 +52,13 @@ def write_sums(path: pathlib.Path, sums: dict[str, str]) -> None:
 def version() -> str:
   """Returns the version of Optax that the fork is built from."""
   return re.search(r'^optax===(\S+)', REQUIREMENTS.read_text('utf-8'), re.M)[1]
+
+
+def released() -> str:
+  """Returns the day of the release, such as 2026-03-20."""
+  return re.search(
+      r'^# Released: (\d{4}-\d\d-\d\d)$', REQUIREMENTS.read_text('utf-8'), re.M
+  )[1]
 
 
 def hashes() -> list[str]:

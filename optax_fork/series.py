@@ -12,23 +12,13 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""The patch series: read it, apply it to files, prove what came out.
+"""The patch series, as the files in patches/ hold it."""
 
-Patches are applied by patch-ng, so that a build needs no git. It is lenient (a
-patch that is already applied passes, a final newline gets lost), git is not:
-every patch names the git blob of each file before and after it. Both are
-compared here, hence what is built is what git makes of the series.
-"""
-
-import contextlib
 import dataclasses
-import hashlib
-import logging
 import pathlib
 import re
 
 import optax_fork
-from optax_fork import pin
 
 SUMS = 'SHA256SUMS'
 # What an export that was cut short leaves in the directory.
@@ -42,7 +32,8 @@ _DIFF = re.compile(
     r'\+\+\+ b/(?P=path)\n',
     re.M,
 )
-_ABSENT = '0' * 40
+# What git names in the place of a blob that is not there.
+ABSENT = '0' * 40
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +57,22 @@ class Patch:
     # A long subject goes on in lines that start with a space.
     header = re.search(r'^Subject: (.*(?:\n .*)*)', self.text.decode(), re.M)
     return re.sub(r'^\[PATCH\] ', '', header[1].replace('\n', ''))
+
+
+def find() -> pathlib.Path:
+  """Returns patches/ of the fork's checkout around the current directory.
+
+  Raises:
+    ForkError: when there is none.
+  """
+  here = pathlib.Path.cwd()
+  for directory in (here, *here.parents):
+    if (directory / 'patches' / SUMS).is_file():
+      return directory / 'patches'
+  raise optax_fork.ForkError(
+      f'{here} is in no checkout of the fork: neither it nor a directory above'
+      f' it has patches/{SUMS}. Go to a checkout first.'
+  )
 
 
 def read(directory: pathlib.Path) -> list[Patch]:
@@ -136,6 +143,15 @@ def _parse(path: pathlib.Path) -> Patch:
   return Patch(path.name, data, tuple(changes))
 
 
+def documentation(directory: pathlib.Path) -> list[pathlib.Path]:
+  """Returns the patches of upstream's documentation, in order.
+
+  They are made against Optax's main branch, where they come after the series.
+  The release does not have the files that they change.
+  """
+  return sorted(directory.glob('docs/*.patch'))
+
+
 def touched(patches: list[Patch]) -> dict[str, list[str]]:
   """Returns {path: names of the patches that change it}."""
   names = {}
@@ -143,110 +159,3 @@ def touched(patches: list[Patch]) -> dict[str, list[str]]:
     for change in patch.changes:
       names.setdefault(change.path, []).append(patch.name)
   return names
-
-
-def _blob(path: pathlib.Path) -> str:
-  """Returns the name that git gives to the content of a file."""
-  if not path.exists():
-    return _ABSENT
-  data = path.read_bytes()
-  return hashlib.sha1(b'blob %d\0' % len(data) + data).hexdigest()
-
-
-@contextlib.contextmanager
-def _patch_ng_messages():
-  """Collects what patch-ng reports; it says which hunk fails only there."""
-  messages = []
-  handler = logging.Handler()
-  handler.emit = lambda record: messages.append(record.getMessage().strip())
-  logger = logging.getLogger('patch_ng')
-  logger.addHandler(handler)
-  try:
-    yield messages
-  finally:
-    logger.removeHandler(handler)
-
-
-def apply(patches: list[Patch], root: pathlib.Path) -> None:
-  """Applies patches to the files under root.
-
-  Args:
-    patches: in order.
-    root: the directory that holds ``optax/``.
-
-  Raises:
-    ForkError: when a patch does not apply, is applied already, or gives
-      another result than git. Names the patch, the file and the hunk. The files
-      under root are then in no state to be used.
-  """
-  for patch in patches:
-    for change in patch.changes:
-      if _blob(root / change.path) == change.after:
-        raise optax_fork.ForkError(
-            f'{patch.name} is applied already: {change.path} has its'
-            f' {_hunks(change)}. Each patch goes in once; is the series there'
-            ' twice, or the release no longer the pinned one?'
-        )
-    fitting = [c for c in patch.changes if _blob(root / c.path) == c.before]
-    messages = _apply_one(patch, root)
-    for change in patch.changes:
-      if change not in fitting:
-        raise optax_fork.ForkError(
-            f'{patch.name} does not apply to {change.path}, {_hunks(change)}:'
-            f' the file is not the one that the patch was made for. {messages}'
-        )
-      if _blob(root / change.path) != change.after:
-        raise optax_fork.ForkError(
-            f'{patch.name} gives another {change.path} than git, in'
-            f' {_hunks(change)}: was it edited by hand? Change the work tree'
-            f' and run `python -m optax_fork export`. {messages}'
-        )
-
-
-def _hunks(change: Change) -> str:
-  return ('hunk ' if len(change.hunks) == 1 else 'hunks ') + ', '.join(
-      change.hunks
-  )
-
-
-def _apply_one(patch: Patch, root: pathlib.Path) -> str:
-  """Applies one patch and returns what patch-ng complains about."""
-  try:
-    # Only who builds or checks the series needs it.
-    import patch_ng  # pylint: disable=import-outside-toplevel
-  except ImportError as error:
-    raise optax_fork.ForkError(
-        'Applying patches needs patch-ng: pip install patch-ng'
-    ) from error
-  with _patch_ng_messages() as messages:
-    parsed = patch_ng.fromstring(patch.text)
-    if parsed:
-      parsed.apply(root=str(root))
-  complaints = [m for m in messages if not m.startswith('successfully')]
-  return 'patch-ng says: ' + '; '.join(complaints) if complaints else ''
-
-
-def verify(root: pathlib.Path, directory: pathlib.Path) -> None:
-  """Compares the touched files under root with ``SHA256SUMS``.
-
-  Args:
-    root: the directory that holds the patched ``optax/``.
-    directory: the directory of the series.
-
-  Raises:
-    ForkError: when a file differs or the two lists of files do.
-  """
-  sums = pin.read_sums(directory / SUMS)
-  patched = touched(read(directory))
-  if strangers := sorted(set(sums) ^ set(patched)):
-    raise optax_fork.ForkError(
-        f'{directory / SUMS} and the series do not name the same files:'
-        f' {", ".join(strangers)}. `python -m optax_fork export` writes both.'
-    )
-  for name, digest in sums.items():
-    if pin.sha256((root / name).read_bytes()) != digest:
-      raise optax_fork.ForkError(
-          f'{name} is not as {directory / SUMS} says after'
-          f' {", ".join(patched[name])}. `python -m optax_fork export` writes'
-          ' both.'
-      )

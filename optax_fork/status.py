@@ -12,11 +12,31 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Which Optax is imported, and whether it is the fork as it was built."""
+"""The command ``status``: which Optax is imported, and is it intact?"""
 
+import argparse
+import json
 from typing import Any
 
 from optax_fork import manifest
+
+DESCRIPTION = (
+    'Say which Optax is imported and whether it is an intact fork. The exit'
+    ' status is 0 if it is, and 1 if not.'
+)
+EXAMPLE = 'status --json'
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  parser.add_argument(
+      '--json', action='store_true', help='print what was found for programs'
+  )
+
+
+def run(args: argparse.Namespace) -> int:
+  found = inspect()
+  print(json.dumps(found, indent=1) if args.json else describe(found))
+  return 0 if found['intact'] else 1
 
 
 def inspect() -> dict[str, Any]:

@@ -21,6 +21,7 @@ import sys
 
 import optax_fork
 from optax_fork import manifest
+from optax_fork import patching
 from optax_fork import pin
 from optax_fork import series
 
@@ -93,8 +94,8 @@ def assemble(stage: pathlib.Path, checkout: pathlib.Path) -> None:
     target.write_bytes((upstream / name).read_bytes())
 
   patches = series.read(checkout / 'patches')
-  series.apply(patches, stage)
-  series.verify(stage, checkout / 'patches')
+  patching.apply(patches, stage)
+  patching.verify(stage, checkout / 'patches')
 
   config = configparser.ConfigParser()
   config.read(stage / 'setup.cfg', encoding='utf-8')

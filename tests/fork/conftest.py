@@ -14,18 +14,81 @@
 # ==============================================================================
 """Fixtures for the tests of the build and the tool."""
 
+import fcntl
 import os
 import shutil
 import sys
 
+from support import environments
+from support.environments import BUILD
+from support.environments import call
 from support.environments import copy_repository
+from support.environments import Environment
 from support.environments import interpreters
-from support.environments import make_environment
 from support.environments import must
+from support.environments import must_tool
 from support.environments import PYTHONS
 from support.environments import REPOSITORY
-from optax_fork import pin
+from optax_fork import pristine
 import pytest
+
+
+def pytest_configure(config):
+  config.addinivalue_line('markers', 'full: runs with --full alone')
+
+
+def pytest_collection_modifyitems(config, items):
+  if not config.getoption('--full'):
+    left_out = [item for item in items if item.get_closest_marker('full')]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_generate_tests(metafunc):
+  """Gives the Python that runs; with --full all there are, in CI all four."""
+  if 'python' in metafunc.fixturenames:
+    versions = [f'{sys.version_info.major}.{sys.version_info.minor}']
+    if metafunc.config.getoption('--full'):
+      found = interpreters()
+      versions = [v for v in PYTHONS if 'CI' in os.environ or v in found]
+    metafunc.parametrize('python', versions, indirect=True)
+
+
+@pytest.fixture(name='python')
+def _python(request):
+  pythons = interpreters()
+  version = request.param
+  assert version in pythons, f'there is no Python {version} on this machine'
+  return pythons[version]
+
+
+@pytest.fixture(scope='session', name='full')
+def _full(request):
+  """Whether the full forms of checks are to run."""
+  return request.config.getoption('--full')
+
+
+@pytest.fixture(scope='session', name='made_once')
+def _made_once(tmp_path_factory):
+  """Makes a directory once, for all processes that run tests; gives its path.
+
+  What is in it must stay as it is: a test that changes it takes a copy.
+  """
+  root = tmp_path_factory.getbasetemp()
+  if 'PYTEST_XDIST_WORKER' in os.environ:
+    root = root.parent
+
+  def made_once(name, make):
+    target, done = root / f'once-{name}', root / f'once-{name}.done'
+    with (root / f'once-{name}.lock').open('w') as lock:
+      fcntl.flock(lock, fcntl.LOCK_EX)
+      if not done.exists():
+        shutil.rmtree(target, ignore_errors=True)  # Half-made.
+        make(target)
+        done.touch()
+    return target
+
+  return made_once
 
 
 @pytest.fixture(name='checkout')
@@ -37,56 +100,62 @@ def _checkout(tmp_path):
 
 
 @pytest.fixture(name='tree')
-def _tree(checkout):
+def _tree(checkout, made_once):
   """The work tree of that copy."""
-  must(sys.executable, '-m', 'optax_fork', 'checkout', cwd=checkout)
-  return checkout / 'work/optax'
+  made = made_once(
+      'tree', lambda tree: must_tool(REPOSITORY, 'checkout', tree)
+  )
+  return shutil.copytree(made, checkout / 'work/optax', symlinks=True)
 
 
-@pytest.fixture(
-    name='python',
-    params=[v for v in PYTHONS if 'CI' in os.environ or v in interpreters()],
-)
-def _python(request):
-  """Each Python that there is on a person's machine, in CI all of them."""
-  pythons = interpreters()
-  version = request.param
-  assert version in pythons, f'there is no Python {version} on this machine'
-  return pythons[version]
+@pytest.fixture(name='release')
+def _release(tmp_path):
+  """The files of pristine Optax, which a test may damage."""
+  return shutil.copytree(pristine.directory(), tmp_path / 'release')
 
 
 @pytest.fixture(scope='session', name='wheel')
-def _wheel(tmp_path_factory):
-  """The fork's wheel, as pip builds it in isolation."""
-  target = tmp_path_factory.mktemp('wheel')
-  must(
-      sys.executable, '-m', 'pip', 'wheel', '--quiet', '--no-deps',
-      '--wheel-dir', target, REPOSITORY,
-  )  # fmt: skip
-  (wheel,) = target.iterdir()
+def _wheel(made_once):
+  """The fork's wheel, as pip builds it in isolation, with no other program."""
+
+  def build(target):
+    must(
+        sys.executable, '-m', 'pip', 'wheel', '--quiet', '--no-deps',
+        '--wheel-dir', target, REPOSITORY, PATH='',
+    )  # fmt: skip
+
+  (wheel,) = made_once('wheel', build).iterdir()
   return wheel
 
 
+@pytest.fixture(name='environment')
+def _environment(made_once, tmp_path, wheel):
+  """An environment that holds the fork and nothing else."""
+
+  def make(root):
+    environments.make_environment(root).install('--no-deps', wheel)
+
+  made = made_once('environment', make)
+  return Environment(
+      shutil.copytree(made, tmp_path / 'environment', symlinks=True)
+  )
+
+
 @pytest.fixture(scope='session', name='builder')
-def _builder(tmp_path_factory):
+def _builder(made_once):
   """An environment that can build without isolation."""
-  environment = make_environment(tmp_path_factory.mktemp('builder') / 'env')
-  environment.install('setuptools==82.0.1', 'patch-ng==1.19.1')
-  environment.install('--no-deps', '--requirement', pin.REQUIREMENTS)
-  return environment
+  return Environment(made_once('builder', environments.make_builder))
 
 
 @pytest.fixture(name='build')
 def _build(builder, tmp_path):
-  """Builds a wheel of a checkout; gives the result and the wheels there are."""
+  """Builds a wheel of a checkout as pip does; gives the result and wheels."""
 
   def run(checkout, environment=builder):
     target = tmp_path / 'wheels'
     shutil.rmtree(target, ignore_errors=True)
-    result = environment.pip(
-        'wheel', '--no-deps', '--no-build-isolation', '--no-cache-dir',
-        '--wheel-dir', target, checkout,
-    )  # fmt: skip
+    target.mkdir()
+    result = call(environment.python, '-c', BUILD, target, cwd=checkout)
     return result, list(target.glob('*'))
 
   return run

@@ -19,17 +19,27 @@ import pathlib
 import sys
 import zipfile
 
-from support.environments import Environment
+from support.environments import call
+from support.environments import fork_version
 from support.environments import interpreters
 from support.environments import make_environment
 from support.environments import must
 from support.environments import REPOSITORY
+from optax_fork import pin
+import pytest
 
-_VERSION = '0.2.8+masks.6'
 _VERSIONS = (
     'import importlib.metadata, optax;'
     'print(optax.__version__, importlib.metadata.version("optax"))'
 )
+# Flax's optimizer is made with the fork's.
+_FLAX = """
+import jax.numpy as jnp, optax
+from flax import nnx
+model = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
+tx = nnx.Optimizer(model, optax.adamw(1e-3), wrt=nnx.Param).tx
+print(optax.__version__, type(tx) is optax.GradientTransformationExtraArgs)
+"""
 
 
 def _status(environment):
@@ -37,32 +47,35 @@ def _status(environment):
   return result.code, json.loads(result.output)
 
 
-def test_fresh_environment_installs_without_git_or_compiler(python, tmp_path):
-  environment = make_environment(tmp_path / 'env', python)
+def test_fresh_environment_installs_without_git_or_compiler(
+    full, python, tmp_path, wheel
+):
+  environment = make_environment(tmp_path / 'env', python, pip=True)
   # Nothing but the environment itself is on the PATH.
-  result = environment.pip(
-      'install', REPOSITORY, PATH=str(environment.root / 'bin')
-  )
+  result = call(
+      environment.python, '-m', 'pip', 'install', REPOSITORY if full else wheel,
+      PATH=str(environment.root / 'bin'),
+  )  # fmt: skip
   assert result.code == 0, result.output
-  assert environment.run(_VERSIONS) == f'{_VERSION} {_VERSION}'
+  assert environment.run(_VERSIONS) == f'{fork_version()} {fork_version()}'
   code, status = _status(environment)
   assert (code, status['intact']) == (0, True), status
 
 
-def test_beside_flax_pip_check_is_clean_and_flax_uses_the_fork(
-    wheel, tmp_path
-):
+@pytest.mark.full
+def test_fresh_environment_beside_flax(wheel, tmp_path):
   environment = make_environment(tmp_path / 'env')
   environment.install(wheel, 'flax')
   assert environment.pip('check').code == 0
-  program = """
-import jax.numpy as jnp, optax
-from flax import nnx
-model = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
-tx = nnx.Optimizer(model, optax.adamw(1e-3), wrt=nnx.Param).tx
-print(optax.__version__, type(tx) is optax.GradientTransformationExtraArgs)
-"""
-  assert environment.run(program) == f'{_VERSION} True'
+  assert environment.run(_FLAX) == f'{fork_version()} True'
+
+
+def test_beside_flax_pip_finds_no_conflict_and_flax_uses_the_fork(tmp_path):
+  # Of the environment that these tests run in.
+  conflicts = call(sys.executable, '-m', 'pip', 'check').output
+  assert 'optax' not in conflicts, conflicts
+  program = must(sys.executable, '-c', _FLAX, cwd=tmp_path)
+  assert program.strip() == f'{fork_version()} True'
 
 
 def _other_optax(directory, version) -> pathlib.Path:
@@ -83,39 +96,36 @@ def _other_optax(directory, version) -> pathlib.Path:
   return wheel
 
 
-def test_asking_for_upstreams_version_keeps_the_fork(wheel, tmp_path):
-  environment = make_environment(tmp_path / 'env')
-  environment.install('--no-deps', wheel)
-  environment.install('--no-deps', 'optax==0.2.8')
-  environment.install('--no-deps', '--upgrade', 'optax==0.2.8')
+def test_asking_for_upstreams_version_keeps_the_fork(environment):
+  upstream = f'optax=={pin.version()}'
+  environment.install('--no-deps', upstream)
+  environment.install('--no-deps', '--upgrade', upstream)
   environment.install('--no-deps', 'optax>=0.2')
   code, status = _status(environment)
-  assert (code, status['version']) == (0, _VERSION)
+  assert (code, status['version']) == (0, fork_version())
 
 
-def test_going_back_to_upstream_leaves_nothing_of_the_fork(wheel, tmp_path):
-  environment = make_environment(tmp_path / 'env')
-  environment.install('--no-deps', wheel)
-  environment.install('--force-reinstall', '--no-deps', 'optax==0.2.8')
+def test_going_back_to_upstream_leaves_nothing_of_the_fork(environment):
+  upstream = f'optax=={pin.version()}'
+  environment.install('--force-reinstall', '--no-deps', upstream)
   program = 'import importlib.metadata as m; print(m.version("optax"))'
-  assert environment.run(program) == '0.2.8'
-  (packages,) = environment.root.glob('lib/python*/site-packages')
-  assert (packages / 'optax').is_dir()
-  assert not (packages / 'optax_fork').exists()
+  assert environment.run(program) == pin.version()
+  assert (environment.packages / 'optax').is_dir()
+  assert not (environment.packages / 'optax_fork').exists()
 
 
-def test_a_later_release_replaces_the_fork_only_on_upgrade(wheel, tmp_path):
-  _other_optax(tmp_path, '0.2.9')
-  environment = make_environment(tmp_path / 'env')
-  environment.install('--no-deps', wheel)
+def test_a_later_release_replaces_the_fork_only_on_upgrade(
+    environment, tmp_path
+):
+  later = f'{pin.version()}.1'
+  _other_optax(tmp_path, later)
   offline = ('--no-deps', '--no-index', '--find-links', tmp_path)
   environment.install(*offline, 'optax')
-  assert _status(environment)[1]['version'] == _VERSION
+  assert _status(environment)[1]['version'] == fork_version()
   environment.install(*offline, '--upgrade', 'optax')
   program = 'import optax; print(optax.__version__)'
-  assert environment.run(program) == '0.2.9'
-  (packages,) = environment.root.glob('lib/python*/site-packages')
-  assert not (packages / 'optax_fork').exists()
+  assert environment.run(program) == later
+  assert not (environment.packages / 'optax_fork').exists()
 
 
 def test_requirements_line_of_the_readme_installs_the_fork(wheel, tmp_path):
@@ -126,6 +136,7 @@ def test_requirements_line_of_the_readme_installs_the_fork(wheel, tmp_path):
   assert _status(environment)[0] == 0
 
 
+@pytest.mark.full
 def test_uv_and_an_old_pip_install_the_same_fork(wheel, tmp_path):
   tools = make_environment(tmp_path / 'tools')
   tools.install('uv')
@@ -134,8 +145,9 @@ def test_uv_and_an_old_pip_install_the_same_fork(wheel, tmp_path):
   (built,) = tmp_path.glob('*.whl')
   assert built.read_bytes() == wheel.read_bytes()
   python = interpreters().get('3.11', sys.executable)
-  old = make_environment(tmp_path / 'old', python)
+  old = make_environment(tmp_path / 'old', python, pip=True)
   old.install('pip==23.0')
-  old.install('--no-deps', REPOSITORY)
-  assert _status(Environment(old.root))[1]['intact']
-  assert old.pip('--version').output.startswith('pip 23.0 ')
+  own_pip = (old.python, '-m', 'pip')
+  must(*own_pip, 'install', '--quiet', '--no-deps', REPOSITORY)
+  assert _status(old)[1]['intact']
+  assert must(*own_pip, '--version').startswith('pip 23.0 ')

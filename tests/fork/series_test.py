@@ -12,180 +12,195 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""What the build refuses, and what `status` says, part by part."""
+"""A series that is damaged is refused, and the error says what and where."""
 
+import shutil
 import sys
-import zipfile
 
-from support.environments import call
+from support.environments import files_of
+from support.environments import must_tool
+from support.environments import refused
+from support.environments import tool
 import optax_fork
+from optax_fork import patching
 from optax_fork import pin
-from optax_fork import pristine
 from optax_fork import series
-from optax_fork import vendor
 import pytest
 
 
+def _first(patches):
+  """Returns a patch's path, and a change of it to a file of the release."""
+  patch = series.read(patches)[0]
+  change = next(c for c in patch.changes if c.before != series.ABSENT)
+  return patches / patch.name, change
+
+
 def _stranger(patches):
-  (patches / 'notes.txt').write_text('')
+  (patches / '0001-masks.patch.orig').write_text('')
+  return '0001-masks.patch.orig does not belong there'
 
 
 def _gap(patches):
   min(patches.glob('*.patch')).unlink()
+  return 'must have the number 0001'
 
 
 def _elsewhere(patches):
   patch = min(patches.glob('*.patch'))
   patch.write_text(patch.read_text().replace('optax/', 'docs/'))
+  return 'touches optax/ alone'
 
 
-def _nothing(patches):
+def _no_diff(patches):
   min(patches.glob('*.patch')).write_text('From 0\n')
+  return 'found 0 such among 0 diffs'
+
+
+def _no_text(patches):
+  min(patches.glob('*.patch')).write_bytes(b'\xff\xfe')
+  return 'found 0 such among 0 diffs'
+
+
+def _gone(patches):
+  shutil.rmtree(patches)
+  return 'no directory of patches'
 
 
 @pytest.mark.parametrize(
-    ('damage', 'said'),
-    [
-        (_stranger, 'notes.txt does not belong there'),
-        (_gap, 'must have the number 0001'),
-        (_elsewhere, 'touches optax/ alone'),
-        (_nothing, 'found 0 such among 0 diffs'),
-    ],
+    'damage', [_stranger, _gap, _elsewhere, _no_diff, _no_text, _gone]
 )
-def test_directory_that_is_no_series_is_refused(checkout, damage, said):
-  damage(checkout / 'patches')
+def test_directory_that_is_no_series_is_refused(checkout, damage):
+  said = damage(checkout / 'patches')
   with pytest.raises(optax_fork.ForkError, match=said):
     series.read(checkout / 'patches')
 
 
-def test_directory_that_is_not_there_is_refused(tmp_path):
-  with pytest.raises(optax_fork.ForkError, match='no directory of patches'):
-    series.read(tmp_path / 'patches')
-
-
-@pytest.fixture(name='release')
-def _release(tmp_path):
-  pristine.unpack(tmp_path / 'release', 'wheel')
-  return tmp_path / 'release'
-
-
 def test_series_gives_the_files_of_its_sums_and_goes_in_once(checkout, release):
   found = series.read(checkout / 'patches')
-  series.apply(found, release)
-  series.verify(release, checkout / 'patches')
+  patching.apply(found, release)
+  patching.verify(release, checkout / 'patches')
   with pytest.raises(optax_fork.ForkError, match='does not apply|applied'):
-    series.apply(found, release)
+    patching.apply(found, release)
   with pytest.raises(optax_fork.ForkError, match='is applied already'):
-    series.apply(found[-1:], release)
+    patching.apply(found[-1:], release)
   change = found[-1].changes[0].path
   with (release / change).open('a') as file:
     file.write('# one more line\n')
   with pytest.raises(optax_fork.ForkError, match=f'{change} is not as'):
-    series.verify(release, checkout / 'patches')
-  sums = pin.read_sums(checkout / 'patches/SHA256SUMS')
-  del sums[change]
-  pin.write_sums(checkout / 'patches/SHA256SUMS', sums)
-  with pytest.raises(optax_fork.ForkError, match='not name the same files'):
-    series.verify(release, checkout / 'patches')
+    patching.verify(release, checkout / 'patches')
 
 
-def test_patch_that_is_not_gits_is_refused(checkout, release):
-  first = series.read(checkout / 'patches')[0]
-  patch = checkout / 'patches' / first.name
-  head, hunks = patch.read_text().split('\n@@ ', 1)
-  patch.write_text(f'{head}\n@@ ' + hunks.replace('\n+', '\n+# by hand ', 1))
-  with pytest.raises(optax_fork.ForkError, match='gives another .* than git'):
-    series.apply(series.read(checkout / 'patches'), release)
+def _hunk_that_does_not_fit(patches):
+  path, change = _first(patches)
+  # A context line of the file's first hunk that upstream does not have.
+  head, rest = path.read_text().split(f'+++ b/{change.path}\n', 1)
+  lines = rest.split('\n')
+  lines[1] = ' no such line'
+  path.write_text(head + f'+++ b/{change.path}\n' + '\n'.join(lines))
+  return path.name, change.path, change.hunks[0], 'hunk no.1'
+
+
+def _made_for_another_file(patches):
+  path, change = _first(patches)
+  text = path.read_text()
+  path.write_text(text.replace(f'index {change.before}', 'index ' + 'a' * 40))
+  return f'{path.name} does not apply to {change.path}', change.hunks[0]
+
+
+def _twice(patches):
+  last = series.read(patches)[-1]
+  name = f'{int(last.name[:4]) + 1:04}-again.patch'
+  shutil.copyfile(patches / last.name, patches / name)
+  return f'{name} is applied already', last.changes[0].path
+
+
+def _edited_by_hand(patches):
+  path, _ = _first(patches)
+  head, rest = path.read_text().split('\n@@ ', 1)
+  added = rest.index('\n+') + 2
+  path.write_text(f'{head}\n@@ {rest[:added]}# by hand {rest[added:]}')
+  return f'{path.name} gives another', 'than git', '@@ '
+
+
+def _other_sum(patches):
+  sums = pin.read_sums(patches / series.SUMS)
+  name = min(sums)
+  pin.write_sums(patches / series.SUMS, sums | {name: 'a' * 64})
+  return f'{name} is not as', series.SUMS
+
+
+def _sum_that_is_missing(patches):
+  sums = pin.read_sums(patches / series.SUMS)
+  name = min(sums)
+  del sums[name]
+  pin.write_sums(patches / series.SUMS, sums)
+  return 'do not name the same files', name
+
+
+def _sums_that_are_none(patches):
+  (patches / series.SUMS).write_bytes(b'\xff\xfe\n')
+  return f'{series.SUMS}, line 1'
+
+
+def _sums_that_are_short(patches):
+  (patches / series.SUMS).write_text('a' * 63 + '  optax/x.py\n')
+  return f'{series.SUMS}, line 1'
+
+
+@pytest.mark.parametrize(
+    'damage',
+    [
+        _hunk_that_does_not_fit,
+        _made_for_another_file,
+        _twice,
+        _edited_by_hand,
+        _other_sum,
+        _sum_that_is_missing,
+        _sums_that_are_none,
+        _sums_that_are_short,
+    ],
+)
+def test_series_that_gives_something_else_is_refused(checkout, damage, release):
+  patches = checkout / 'patches'
+  said = damage(patches)
+  with pytest.raises(optax_fork.ForkError) as raised:
+    patching.apply(series.read(patches), release)
+    patching.verify(release, patches)
+  for words in [said] if isinstance(said, str) else said:
+    assert words in str(raised.value)
 
 
 def test_release_that_the_patches_were_not_made_for_is_refused(
     checkout, release
 ):
-  found = series.read(checkout / 'patches')
-  change = next(c for c in found[0].changes if set(c.before) != {'0'})
+  _, change = _first(checkout / 'patches')
   (release / change.path).write_text('REWRITTEN = True\n')
   said = f'does not apply to {change.path}'
   with pytest.raises(optax_fork.ForkError, match=said):
-    series.apply(found, release)
+    patching.apply(series.read(checkout / 'patches'), release)
 
 
 def test_patch_ng_that_is_missing_is_named(checkout, monkeypatch, release):
   monkeypatch.setitem(sys.modules, 'patch_ng', None)
   with pytest.raises(optax_fork.ForkError, match='pip install patch-ng'):
-    series.apply(series.read(checkout / 'patches'), release)
+    patching.apply(series.read(checkout / 'patches'), release)
 
 
-@pytest.mark.parametrize(
-    ('version', 'said'),
-    [
-        (None, 'the build environment has none'),
-        ('0.2.7', 'the build environment has Optax 0.2.7'),
-        ('0.2.8+masks.1', 'has the fork itself, Optax 0.2.8'),
-        ('0.2.8', 'optax/__init__.py is missing'),
-    ],
-)
-def test_build_with_another_optax_is_refused(
-    checkout, monkeypatch, tmp_path, version, said
+@pytest.mark.usefixtures('tree')
+def test_patches_with_crlf_are_named_and_export_writes_them_anew(
+    build, checkout
 ):
-  installed = tmp_path / 'installed'
-  if version:
-    metadata = installed / f'optax-{version}.dist-info/METADATA'
-    metadata.parent.mkdir(parents=True)
-    metadata.write_text(
-        f'Metadata-Version: 2.1\nName: optax\nVersion: {version}\n'
-    )
-  monkeypatch.setattr(sys, 'path', [str(installed)])
-  with pytest.raises(optax_fork.ForkError, match=said):
-    vendor.assemble(tmp_path / 'stage', checkout)
-
-
-def test_release_without_one_version_to_stamp_is_refused(
-    checkout, monkeypatch, release, tmp_path
-):
-  stage = tmp_path / 'stage'
-  stage.mkdir()
-  (stage / 'setup.cfg').write_text('[metadata]\nversion = 9\n')
-  monkeypatch.setattr(sys, 'path', [str(release)])
-  monkeypatch.setattr(series, 'apply', _without_version)
-  monkeypatch.setattr(series, 'verify', lambda root, directory: None)
-  with pytest.raises(optax_fork.ForkError, match='holds 0 lines __version__'):
-    vendor.assemble(stage, checkout)
-
-
-def _without_version(patches, root):
-  del patches
-  (root / 'optax/__init__.py').write_text('')
-
-
-def _status(root):
-  return call(
-      sys.executable, '-m', 'optax_fork', 'status',
-      cwd=root.parent, PYTHONPATH=str(root),
-  )  # fmt: skip
-
-
-def test_status_of_a_fork_is_told_file_by_file(tmp_path, wheel):
-  root = tmp_path / 'fork'
-  with zipfile.ZipFile(wheel) as opened:
-    for name in opened.namelist():
-      (root / name).parent.mkdir(parents=True, exist_ok=True)
-      (root / name).write_bytes(opened.read(name))
-  result = _status(root)
-  assert result.code == 0, result.output
-  assert 'intact: all files are as they were built' in result.output
-  (root / 'optax/__init__.py').write_text('')
-  (root / 'optax/stranger.py').write_text('')
-  result = _status(root)
-  assert result.code == 1
-  assert 'optax/__init__.py has another digest' in result.output
-  assert 'optax/stranger.py is not of the fork' in result.output
-
-
-def test_status_of_what_is_no_fork_says_what_it_is(release):
-  result = _status(release)
-  assert result.code == 1
-  assert 'this is upstream Optax' in result.output
-  (release / '.git').mkdir()
-  result = _status(release)
-  assert result.code == 1
-  assert 'git checkout' in result.output
+  patches = checkout / 'patches'
+  before = files_of(patches)
+  for name, data in before.items():
+    (patches / name).write_bytes(data.replace(b'\n', b'\r\n'))
+  first = min(before)
+  for command in ('checkout', 'check'):
+    refused(tool(checkout, command), first, 'CRLF', 'core.autocrlf')
+  result, wheels = build(checkout)
+  assert f'{first} has CRLF' in result.output
+  assert not wheels
+  must_tool(checkout, 'export')
+  after = files_of(patches)
+  assert after.pop('README.md') != before.pop('README.md')
+  assert after == before

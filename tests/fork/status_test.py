@@ -15,52 +15,61 @@
 """`status` tells an intact fork from everything else."""
 
 import json
+import zipfile
 
-from support.environments import make_environment
-from support.environments import must
+from support.environments import fork_version
 from support.environments import REPOSITORY
+from support.environments import tool
+from optax_fork import pin
 from optax_fork import pristine
 from optax_fork import series
 import pytest
 
 
-@pytest.fixture(name='environment')
-def _environment(wheel, tmp_path):
-  environment = make_environment(tmp_path / 'env')
-  environment.install('--no-deps', wheel)
-  return environment
+@pytest.fixture(name='fork')
+def _fork(tmp_path, wheel):
+  """The files of the fork as they are installed, in a directory."""
+  root = tmp_path / 'fork'
+  with zipfile.ZipFile(wheel) as opened:
+    opened.extractall(root)
+  return root
 
 
-def _optax(environment):
-  (package,) = environment.root.glob('lib/python*/site-packages/optax')
-  return package
+def _status(root, *arguments, cwd=None):
+  """Says which Optax a program imports that looks in root first."""
+  return tool(
+      cwd or root.parent, 'status', *arguments, PYTHONPATH=str(root)
+  )
 
 
-def test_intact_fork_is_said_to_be_so_with_its_patches(environment):
-  result = environment.tool('status')
+def test_intact_fork_is_said_to_be_so_with_its_patches(fork):
+  result = _status(fork)
   assert result.code == 0, result.output
-  assert 'the fork 0.2.8+masks.6: Optax 0.2.8 with' in result.output
+  assert f'the fork {fork_version()}: Optax {pin.version()} with' in (
+      result.output
+  )
   for patch in series.read(REPOSITORY / 'patches'):
     assert patch.name in result.output
-  assert str(_optax(environment)) in result.output
+  assert str(fork / 'optax') in result.output
+  assert 'intact: all files are as they were built' in result.output
 
 
-def test_checkout_in_the_current_directory_does_not_answer(environment):
+def test_checkout_in_the_current_directory_does_not_answer(fork):
   # There `optax_fork` is the checkout's own, without a manifest.
-  result = environment.tool('status', '--json', cwd=REPOSITORY)
+  result = _status(fork, '--json', cwd=REPOSITORY)
   assert result.code == 0, result.output
   found = json.loads(result.output)
-  assert found['location'] == str(_optax(environment))
+  assert found['location'] == str(fork / 'optax')
   assert found['intact'] is True
 
 
-def test_changed_missing_and_foreign_files_are_named(environment):
-  package = _optax(environment)
+def test_changed_missing_and_foreign_files_are_named(fork):
+  package = fork / 'optax'
   with (package / '_src/base.py').open('a') as file:
     file.write('\n')
   (package / '_src/update.py').unlink()
   (package / 'extra.py').write_text('')
-  result = environment.tool('status')
+  result = _status(fork)
   assert result.code == 1
   for line in (
       'optax/_src/base.py has another digest',
@@ -68,31 +77,46 @@ def test_changed_missing_and_foreign_files_are_named(environment):
       'optax/extra.py is not of the fork',
   ):
     assert line in result.output
-  found = json.loads(environment.tool('status', '--json').output)
+  found = json.loads(_status(fork, '--json').output)
   assert found['intact'] is False
   assert len(found['damaged']) == 3
 
 
-def test_upstream_is_told_from_the_fork(environment):
-  environment.install('--force-reinstall', '--no-deps', 'optax==0.2.8')
-  result = environment.tool('status', cwd=REPOSITORY)
+def test_upstream_and_a_git_checkout_are_told_from_the_fork(release):
+  result = _status(release)
   assert result.code == 1
-  assert 'upstream Optax' in result.output
+  assert 'this is upstream Optax' in result.output
+  (release / '.git').mkdir()
+  result = _status(release)
+  assert result.code == 1
+  assert 'this is a git checkout' in result.output
 
 
-def test_no_optax_at_all(environment):
-  must(environment.python, '-m', 'pip', 'uninstall', '-qy', 'optax')
+def test_environment_without_optax_and_one_with_a_work_tree(
+    environment, tmp_path
+):
+  assert environment.pip('uninstall', '-qy', 'optax').code == 0
   result = environment.tool('status', cwd=REPOSITORY)
   assert result.code == 1
   assert 'no Optax is installed' in result.output
+  tree = tmp_path / 'tree'
+  pristine.unpack(tree, 'sdist')
+  (tree / '.git').mkdir()
+  # As `pip install --editable` does.
+  (environment.packages / 'editable.pth').write_text(f'{tree}\n')
+  result = environment.tool('status', cwd=REPOSITORY)
+  assert result.code == 1
+  assert 'this is a git checkout' in result.output
 
 
-def test_work_tree_is_told_from_the_fork(environment, tmp_path):
-  must(environment.python, '-m', 'pip', 'uninstall', '-qy', 'optax')
+@pytest.mark.full
+def test_work_tree_that_is_installed_is_told_from_the_fork(
+    environment, tmp_path
+):
   tree = tmp_path / 'tree'
   pristine.unpack(tree, 'sdist')
   (tree / '.git').mkdir()
   environment.install('--no-deps', '--editable', tree)
   result = environment.tool('status', cwd=REPOSITORY)
   assert result.code == 1
-  assert 'git checkout' in result.output
+  assert 'this is a git checkout' in result.output

@@ -14,7 +14,7 @@
 # ==============================================================================
 """The work tree that the tests of the series share."""
 
-from optax_fork import worktree
+from optax_fork import checkout
 import pytest
 from support import work_tree
 
@@ -23,5 +23,5 @@ from support import work_tree
 def _tree(tmp_path_factory):
   """A work tree with a commit a patch."""
   tree = tmp_path_factory.mktemp('series') / 'optax'
-  worktree.checkout(work_tree.PATCHES, tree)
+  checkout.checkout(work_tree.PATCHES, tree)
   return tree

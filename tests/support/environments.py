@@ -14,9 +14,11 @@
 # ==============================================================================
 """Real environments, and commands run in them as a user does."""
 
+import configparser
 import dataclasses
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -24,10 +26,34 @@ import sys
 
 PYTHONS = ('3.10', '3.11', '3.12', '3.13')
 TOOL = (sys.executable, '-m', 'optax_fork')
+# Calls the build backend of the current directory, as pip does.
+BUILD = (
+    'import sys; from optax_fork import backend;'
+    'backend.build_wheel(sys.argv[1])'
+)
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+NEW_FILE = 'optax/transforms/_new.py'
 _IGNORED = shutil.ignore_patterns(
     '.git', '.tox', '.venv', 'work', 'build', 'dist', '__pycache__'
 )
+
+
+def setup_cfg() -> configparser.ConfigParser:
+  """Returns the metadata of the distribution."""
+  config = configparser.ConfigParser()
+  config.read(REPOSITORY / 'setup.cfg', encoding='utf-8')
+  return config
+
+
+def fork_version() -> str:
+  return setup_cfg()['metadata']['version']
+
+
+def build_requirements() -> dict[str, str]:
+  """Returns {distribution: requirement} of what a build needs."""
+  text = (REPOSITORY / 'pyproject.toml').read_text('utf-8')
+  found = re.findall(r'^  "((\S+?)===?\S+)",', text, re.M)
+  return {name: requirement for requirement, name in found}
 
 
 def copy_repository(target) -> None:
@@ -47,7 +73,7 @@ def _user(environ: dict[str, str]) -> dict[str, str]:
   kept = {
       k: v
       for k, v in os.environ.items()
-      if not k.startswith(('PYTHON', 'TOX', 'VIRTUAL_ENV', 'GIT_'))
+      if not k.startswith(('PYTEST', 'PYTHON', 'TOX', 'VIRTUAL_ENV', 'GIT_'))
   }
   return kept | {'PIP_DISABLE_PIP_VERSION_CHECK': '1'} | environ
 
@@ -66,6 +92,32 @@ def call(*command, cwd=None, preexec_fn=None, **environ) -> Result:
       check=False,
   )
   return Result(result.returncode, result.stdout)
+
+
+def tool(checkout, *arguments, **kwargs) -> Result:
+  """Runs the tool of a copy of the repository in that copy."""
+  return call(*TOOL, *arguments, cwd=checkout, **kwargs)
+
+
+def must_tool(checkout, *arguments, **kwargs) -> str:
+  """Runs the tool where it has to work and returns what it printed."""
+  result = tool(checkout, *arguments, **kwargs)
+  assert result.code == 0, f'{arguments}\n{result.output}'
+  return result.output
+
+
+def refused(result: Result, *words) -> None:
+  """Checks that the tool ended with an error that says these words."""
+  assert result.code == 1, result.output
+  assert result.output.startswith('error: '), result.output
+  assert 'Traceback' not in result.output, result.output
+  for word in words:
+    assert str(word) in result.output, result.output
+
+
+def files_of(directory) -> dict[str, bytes]:
+  """Returns {name: content} of the files in a directory, none below."""
+  return {p.name: p.read_bytes() for p in directory.iterdir() if p.is_file()}
 
 
 def kill(*command, cwd=None, after=None, **environ) -> int:
@@ -104,11 +156,13 @@ def git(tree, *arguments) -> str:
   ).strip()
 
 
-def commit(tree, path='optax/transforms/_new.py') -> None:
-  """Commits a new file to a work tree."""
-  (tree / path).write_text('X = 1\n')
-  git(tree, 'add', path)
-  git(tree, 'commit', '--quiet', '--message', f'transforms: add {path}')
+def commit(
+    tree, path=NEW_FILE, data='X = 1\n', message='transforms: add X'
+) -> None:
+  """Commits a file to a work tree."""
+  (tree / path).write_text(data)
+  git(tree, 'add', '--all')
+  git(tree, 'commit', '--quiet', '--message', message)
 
 
 def must(*command, **kwargs) -> str:
@@ -148,7 +202,7 @@ def interpreters() -> dict[str, pathlib.Path]:
 
 @dataclasses.dataclass(frozen=True)
 class Environment:
-  """A virtual environment."""
+  """A virtual environment; pip of the environment of the tests fills it."""
 
   root: pathlib.Path
 
@@ -156,15 +210,24 @@ class Environment:
   def python(self) -> pathlib.Path:
     return self.root / 'bin/python'
 
+  @property
+  def packages(self) -> pathlib.Path:
+    (packages,) = self.root.glob('lib/python*/site-packages')
+    return packages
+
   def pip(self, *arguments, **kwargs) -> Result:
-    return call(self.python, '-m', 'pip', *arguments, **kwargs)
+    return call(
+        sys.executable, '-m', 'pip', '--python', self.python, *arguments,
+        **kwargs,
+    )  # fmt: skip
 
-  def install(self, *arguments) -> str:
-    return must(self.python, '-m', 'pip', 'install', '--quiet', *arguments)
+  def install(self, *arguments) -> None:
+    result = self.pip('install', '--quiet', *arguments)
+    assert result.code == 0, f'{arguments}\n{result.output}'
 
-  def run(self, program: str, cwd=None) -> str:
+  def run(self, program: str) -> str:
     """Runs a program away from the checkout and returns what it printed."""
-    return must(self.python, '-c', program, cwd=cwd or self.root).strip()
+    return must(self.python, '-c', program, cwd=self.root).strip()
 
   def tool(self, *arguments, cwd=None) -> Result:
     return call(
@@ -172,6 +235,14 @@ class Environment:
     )
 
 
-def make_environment(root, python=sys.executable) -> Environment:
-  must(python, '-m', 'venv', root)
+def make_environment(root, python=sys.executable, pip=False) -> Environment:
+  """Makes an empty environment, with a pip of its own where that is wanted."""
+  must(python, '-m', 'venv', root, *([] if pip else ['--without-pip']))
   return Environment(root)
+
+
+def make_builder(root, python=sys.executable) -> Environment:
+  """Makes an environment that can build without isolation."""
+  environment = make_environment(root, python)
+  environment.install('--no-deps', *build_requirements().values())
+  return environment

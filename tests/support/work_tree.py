@@ -14,17 +14,16 @@
 # ==============================================================================
 """A work tree of the series, and what runs on files in it."""
 
-import os
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 
 from optax_fork import git
 from optax_fork import series
+from support import environments
 
-PATCHES = pathlib.Path(__file__).resolve().parents[2] / 'patches'
+PATCHES = environments.REPOSITORY / 'patches'
 SERIES = series.read(PATCHES)
 _COMPILED = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
 
@@ -45,22 +44,13 @@ def tests_of(tree: pathlib.Path, patches: list[series.Patch]) -> list[str]:
 
 def must(tree: pathlib.Path, *command: str) -> str:
   """Runs Python, which imports Optax from the tree; returns what it printed."""
-  # Of pytest's own environment nothing but the tree to import.
-  kept = {k: v for k, v in os.environ.items() if not k.startswith('PYTEST')}
-  # What is the same program after each patch is compiled once.
-  cache = {
-      'JAX_COMPILATION_CACHE_DIR': _COMPILED.name,
-      'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS': '0',
-      'JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES': '-1',
-  }
-  result = subprocess.run(
-      [sys.executable, *command],
+  return environments.must(
+      sys.executable,
+      *command,
       cwd=tree,
-      env=kept | cache | {'PYTHONPATH': str(tree)},
-      stdout=subprocess.PIPE,
-      stderr=subprocess.STDOUT,
-      text=True,
-      check=False,
+      PYTHONPATH=str(tree),
+      # What is the same program after each patch is compiled once.
+      JAX_COMPILATION_CACHE_DIR=_COMPILED.name,
+      JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS='0',
+      JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES='-1',
   )
-  assert result.returncode == 0, f'{" ".join(command)}\n{result.stdout}'
-  return result.stdout

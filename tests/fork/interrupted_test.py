@@ -18,20 +18,24 @@ What is killed is a process group, git and all, with SIGKILL.
 """
 
 import os
+import pickle
 import random
 import shutil
 import signal
 import sys
 import time
 
+from support.environments import BUILD
 from support.environments import call
 from support.environments import commit
 from support.environments import copy_repository
 from support.environments import git
 from support.environments import kill
 from support.environments import must
+from support.environments import must_tool
 from support.environments import offline
 from support.environments import TOOL
+from support.environments import tool
 from optax_fork import pin
 from optax_fork import pristine
 from optax_fork import series
@@ -76,13 +80,18 @@ def _state(tree):
   return refs, head, git(tree, 'status', '--porcelain'), _files(tree / 'optax')
 
 
-def _moments(count, run):
-  """Returns times to kill at, spread over that which a whole run takes."""
-  start = time.monotonic()
-  run()
-  whole = time.monotonic() - start
-  chance = random.Random(0)
-  return [whole * (i + chance.random()) / count for i in range(count)]
+@pytest.fixture(name='moments')
+def _moments(full):
+  """Gives times to kill at, spread over that which a whole run takes."""
+
+  def moments(run):
+    start = time.monotonic()
+    run()
+    whole = time.monotonic() - start
+    chance, count = random.Random(0), 6 if full else 2
+    return [whole * (i + chance.random()) / count for i in range(count)]
+
+  return moments
 
 
 @pytest.fixture(name='scratch')
@@ -93,21 +102,21 @@ def _scratch(tmp_path):
   return {'TMPDIR': str(scratch)}
 
 
-def test_new_tree(checkout, tree, scratch):
+def test_new_tree(checkout, moments, scratch, tree):
   wanted = _state(tree)
 
   def whole():
     shutil.rmtree(checkout / 'work')
-    must(*TOOL, 'checkout', cwd=checkout)
+    must_tool(checkout, 'checkout')
 
   codes = []
-  for moment in _moments(6, whole):
+  for moment in moments(whole):
     shutil.rmtree(checkout / 'work', ignore_errors=True)
     code = kill(*TOOL, 'checkout', cwd=checkout, after=moment, **scratch)
     codes.append(code)
     # All of it is there, or nothing.
     assert not tree.exists() or _state(tree) == wanted
-    must(*TOOL, 'checkout', cwd=checkout)
+    must_tool(checkout, 'checkout')
     assert _state(tree) == wanted
     assert os.listdir(checkout / 'work') == ['optax']
   assert _KILLED in codes
@@ -120,48 +129,47 @@ def test_new_tree_in_the_last_moment(checkout, scratch):
   )  # fmt: skip
   assert code == _KILLED
   assert os.listdir(checkout / 'work') == ['.optax.unfinished']
-  must(*TOOL, 'checkout', cwd=checkout)
+  must_tool(checkout, 'checkout')
   assert os.listdir(checkout / 'work') == ['optax']
 
 
-@pytest.fixture(scope='module', name='seed')
-def _seed(tmp_path_factory):
-  """A checkout with a work tree, and two series for it.
+def _make_seed(root):
+  """Makes a checkout with a work tree, and two series for it.
 
   ``series/0`` is what the tree holds, ``series/1`` is what it is to hold.
   """
-  root = tmp_path_factory.mktemp('seed') / 'checkout'
   copy_repository(root)
   shutil.copytree(root / 'patches', root / 'series/0')
-  must(*TOOL, 'checkout', cwd=root)
+  must_tool(root, 'checkout')
   tree = root / 'work/optax'
   git(tree, 'reset', '--quiet', '--hard', 'HEAD~2')
   commit(tree)
-  must(*TOOL, 'export', cwd=root)
+  must_tool(root, 'export')
   shutil.copytree(root / 'patches', root / 'series/1')
   shutil.rmtree(tree)
   states = [None, None]
   for number in (1, 0):
     _take(root, number)
-    must(*TOOL, 'checkout', cwd=root)
+    must_tool(root, 'checkout')
     states[number] = _state(tree)
+  (root / 'states').write_bytes(pickle.dumps(states))
   # What is the user's own there.
   git(tree, 'checkout', '--quiet', '-b', 'mine')
-  commit(tree, 'optax/mine.py')
+  commit(tree, 'optax/mine.py', message='mine')
   git(tree, 'checkout', '--quiet', 'series')
   git(tree, 'tag', 'as-it-was', 'mine')
   (tree / 'optax.egg-info').mkdir()
   (tree / 'optax.egg-info/PKG-INFO').write_text('mine\n')
   _take(root, 1)
-  return root, states
 
 
 @pytest.fixture(name='seeded')
-def _seeded(seed, tmp_path):
+def _seeded(made_once, tmp_path):
   """A copy of that checkout, its tree, and the states of the two series."""
-  root = tmp_path / 'checkout'
-  shutil.copytree(seed[0], root, symlinks=True)
-  return root, root / 'work/optax', seed[1]
+  seed = made_once('seed', _make_seed)
+  root = shutil.copytree(seed, tmp_path / 'checkout', symlinks=True)
+  states = pickle.loads((seed / 'states').read_bytes())
+  return root, root / 'work/optax', states
 
 
 def _take(checkout, number):
@@ -176,19 +184,19 @@ def _users_own_is_there(tree):
   )
 
 
-def test_renewed_tree(seeded, scratch):
+def test_renewed_tree(moments, scratch, seeded):
   checkout, tree, states = seeded
   codes, wanted = [], 1
 
   def whole():
-    must(*TOOL, 'checkout', cwd=checkout)
+    must_tool(checkout, 'checkout')
 
-  for moment in _moments(6, whole):
+  for moment in moments(whole):
     wanted = 1 - wanted
     _take(checkout, wanted)
     code = kill(*TOOL, 'checkout', cwd=checkout, after=moment, **scratch)
     codes.append(code)
-    must(*TOOL, 'checkout', cwd=checkout)
+    must_tool(checkout, 'checkout')
     assert _state(tree) == states[wanted]
     assert _users_own_is_there(tree)
     assert os.listdir(checkout / 'work') == ['optax']
@@ -226,7 +234,7 @@ def test_renewed_tree_when_git_is_at_some_point(seeded, scratch):
     wanted = 1 - wanted
     _take(checkout, wanted)
     assert _kill_in_hook(checkout, tree, point, scratch) == _KILLED, point
-    result = call(*TOOL, 'checkout', cwd=checkout)
+    result = tool(checkout, 'checkout')
     assert result.code == 0, f'{point}: {result.output}'
     assert _state(tree) == states[wanted], point
     assert _users_own_is_there(tree)
@@ -250,7 +258,7 @@ def _kill_among_the_files(checkout, tree, scratch):
 def test_renewed_tree_among_the_files(seeded, scratch):
   checkout, tree, states = seeded
   _kill_among_the_files(checkout, tree, scratch)
-  result = call(*TOOL, 'checkout', cwd=checkout)
+  result = tool(checkout, 'checkout')
   assert result.code == 0, result.output
   assert 'cut short left is in `git stash`' in result.output
   assert _state(tree) == states[1]
@@ -264,10 +272,10 @@ def test_what_the_user_does_to_a_half_renewed_tree_is_kept(seeded, scratch):
     file.write('MINE = True\n')
   (tree / 'optax/untracked.py').write_text('MINE = True\n')
   (tree / '.git/index.lock').unlink()
-  result = call(*TOOL, 'export', cwd=checkout)
+  result = tool(checkout, 'export')
   assert result.code == 1
   assert 'checkout` again' in result.output
-  must(*TOOL, 'checkout', cwd=checkout)
+  must_tool(checkout, 'checkout')
   assert _state(tree) == states[1]
   for stash, path in (('stash', '_src/base.py'), ('stash^3', 'untracked.py')):
     assert 'MINE = True' in git(tree, 'show', f'{stash}:optax/{path}')
@@ -277,13 +285,13 @@ def test_what_the_user_commits_to_a_half_renewed_tree_is_kept(seeded, scratch):
   checkout, tree, _ = seeded
   point = 'all but refs is new'
   assert _kill_in_hook(checkout, tree, point, scratch) == _KILLED
-  commit(tree, 'optax/more.py')
-  result = call(*TOOL, 'checkout', cwd=checkout)
+  commit(tree, 'optax/more.py', message='transforms: add more')
+  result = tool(checkout, 'checkout')
   assert result.code == 1
-  assert 'add optax/more.py' in result.output
-  must(*TOOL, 'export', cwd=checkout)
-  assert 'add-optax-more' in series.read(checkout / 'patches')[-1].name
-  must(*TOOL, 'checkout', cwd=checkout)
+  assert 'transforms: add more' in result.output
+  must_tool(checkout, 'export')
+  assert 'add-more' in series.read(checkout / 'patches')[-1].name
+  must_tool(checkout, 'checkout')
   assert (tree / 'optax/more.py').exists()
 
 
@@ -292,19 +300,19 @@ def _changed(seeded):
   """A checkout, and its patches before and after an export."""
   checkout, *_ = seeded
   before, after = (_files(checkout / f'series/{n}') for n in (0, 1))
-  must(*TOOL, 'checkout', cwd=checkout)
+  must_tool(checkout, 'checkout')
   _take(checkout, 0)
   return checkout, before, after
 
 
-def test_export(changed, scratch):
+def test_export(changed, moments, scratch):
   checkout, before, after = changed
 
   def whole():
-    must(*TOOL, 'export', cwd=checkout)
+    must_tool(checkout, 'export')
 
   codes = []
-  for moment in _moments(3, whole):
+  for moment in moments(whole):
     _take(checkout, 0)
     code = kill(*TOOL, 'export', cwd=checkout, after=moment, **scratch)
     codes.append(code)
@@ -312,7 +320,7 @@ def test_export(changed, scratch):
     assert found in (before, after) or any(
         series.UNFINISHED in str(path) for path in found
     )
-    must(*TOOL, 'export', cwd=checkout)
+    must_tool(checkout, 'export')
     assert _files(checkout / 'patches') == after
   assert _KILLED in codes
 
@@ -321,10 +329,11 @@ def test_export_among_the_files(changed, scratch):
   checkout, before, after = changed
   patches = checkout / 'patches'
   dropped = min(str(path) for path in before.keys() - after.keys())
+  half = len(after) // 2
   for event, path, count in (
-      ('shutil.copyfile', f'/patches/{series.UNFINISHED}', '9'),
-      ('os.rename', '/patches/', '9'),
-      ('os.remove', f'/patches/{dropped}', '1'),
+      ('shutil.copyfile', f'/patches/{series.UNFINISHED}', half),
+      ('os.rename', '/patches/', half),
+      ('os.remove', f'/patches/{dropped}', 1),
   ):
     code = kill(
         sys.executable, '-c', _UNTIL, event, path, count, 'export',
@@ -332,21 +341,17 @@ def test_export_among_the_files(changed, scratch):
     )  # fmt: skip
     assert code == _KILLED
     assert _files(patches) not in (before, after)
-    result = call(*TOOL, 'check', cwd=checkout)
+    result = tool(checkout, 'check')
     assert result.code == 1
     assert 'export` again' in result.output
     assert series.UNFINISHED in result.output
-  must(*TOOL, 'export', cwd=checkout)
+  must_tool(checkout, 'export')
   assert _files(patches) == after
 
 
-def test_build(builder, checkout, scratch, tmp_path, wheel):
+def test_build(builder, checkout, moments, scratch, tmp_path, wheel):
   target = tmp_path / 'built'
-  program = (
-      'import sys; from optax_fork import backend;'
-      'backend.build_wheel(sys.argv[1])'
-  )
-  command = (builder.python, '-B', '-c', program, target)
+  command = (builder.python, '-B', '-c', BUILD, target)
   before = _files(checkout)
 
   def whole():
@@ -354,7 +359,7 @@ def test_build(builder, checkout, scratch, tmp_path, wheel):
     must(*command, cwd=checkout)
 
   codes = []
-  for moment in _moments(6, whole):
+  for moment in moments(whole):
     shutil.rmtree(target)
     target.mkdir()
     codes.append(kill(*command, cwd=checkout, after=moment, **scratch))

@@ -1,0 +1,163 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""The command ``checkout``: patches/ as the commits of a git work tree."""
+
+import argparse
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+from typing import Iterator, Optional
+
+import optax_fork
+from optax_fork import git
+from optax_fork import pin
+from optax_fork import series
+from optax_fork import work_tree
+
+DESCRIPTION = (
+    'Make a git work tree with one commit per patch. A work tree that is there'
+    ' is renewed when all of it is exported, and otherwise left as it is.'
+)
+EXAMPLE = 'checkout work/optax'
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  work_tree.add_argument(parser)
+  parser.add_argument(
+      '--author',
+      type=_author,
+      metavar='"NAME <EMAIL>"',
+      help='put this name on the commits, to send them upstream as your own',
+  )
+
+
+def _author(text: str) -> tuple[str, str]:
+  """Reads NAME <EMAIL>."""
+  match = re.fullmatch(r'\s*([^<>]*[^<>\s])\s*<([^<>\s]+@[^<>\s]+)>\s*', text)
+  if not match:
+    raise argparse.ArgumentTypeError(f'wanted NAME <EMAIL>, found {text!r}')
+  return match[1], match[2]
+
+
+def run(args: argparse.Namespace) -> int:
+  patches = series.find()
+  tree = work_tree.locate(args, patches)
+  print(checkout(patches, tree, author=args.author))
+  return 0
+
+
+def checkout(
+    patches: pathlib.Path,
+    tree: pathlib.Path,
+    author: Optional[tuple[str, str]] = None,
+) -> str:
+  """Makes or renews a work tree with one commit per patch.
+
+  All is made beside the tree. A new tree gets its name when it is whole; one
+  that is there takes over the commits at the end. A run that is cut short
+  leaves the old or the new, or what the next run puts right.
+
+  Args:
+    patches: the directory of the series.
+    tree: the work tree; made when it is not there.
+    author: name and email for the commits; the fork's neutral identity unless
+      given.
+
+  Returns:
+    A line that says what was done.
+
+  Raises:
+    ForkError: when the tree is no work tree, or holds commits that are not
+      exported or changes that are not committed (they are named), or when a
+      patch does not apply. A tree that is there is left as it is; a new one
+      then holds the patches before.
+  """
+  found = series.read(patches)
+  tree = tree.resolve()
+  left = ''
+  renewed = tree.exists() and any(tree.iterdir())
+  if renewed:
+    if work_tree.ref(tree, work_tree.BASE) is None:
+      raise optax_fork.ForkError(
+          f'{tree} is there and is no work tree of the fork; name another'
+          ' directory or move it away.'
+      )
+    left = _recover(tree)
+    work_tree.refuse_changes(tree)
+    work_tree.refuse_unexported(tree)
+  with _scratch_directory(tree) as fresh:
+    try:
+      work_tree.create(fresh, found, author)
+    finally:
+      if not renewed and work_tree.ref(fresh, work_tree.EXPORTED):
+        os.replace(fresh, tree)
+    if renewed:
+      _renew(tree, fresh, author)
+  return f'{tree}: Optax {pin.version()}, then {len(found)} patches{left}'
+
+
+@contextlib.contextmanager
+def _scratch_directory(tree: pathlib.Path) -> Iterator[pathlib.Path]:
+  """Gives the path of a directory beside a tree, on the same file system.
+
+  It is always the same, so that a run clears up after one that was killed.
+  """
+  fresh = tree.with_name(f'.{tree.name}.unfinished')
+  try:
+    if fresh.exists():
+      shutil.rmtree(fresh)
+    yield fresh
+  finally:
+    shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _renew(
+    tree: pathlib.Path,
+    fresh: pathlib.Path,
+    author: Optional[tuple[str, str]],
+) -> None:
+  """Moves a work tree without changes to the commits of another one."""
+  git.run(
+      tree, *'fetch --quiet --no-tags --no-write-fetch-head'.split(),
+      str(fresh), f'+{work_tree.BRANCH}:{work_tree.NEXT}',
+  )  # fmt: skip
+  git.run(tree, 'checkout', '--quiet', '-B', 'series', work_tree.NEXT)
+  work_tree.set_identity(tree, author)
+  base = git.text(fresh, 'rev-parse', work_tree.BASE)
+  work_tree.set_refs(tree, base, work_tree.NEXT)
+
+
+def _recover(tree: pathlib.Path) -> str:
+  """Cleans a tree whose files a run was changing when it was cut short.
+
+  What of it is half-done and what the user's nobody can tell: it is stashed.
+
+  Returns:
+    Words that say so, if there was anything.
+  """
+  # Nobody else locks this ref.
+  (tree / f'.git/{work_tree.NEXT}.lock').unlink(missing_ok=True)
+  if not work_tree.ref(tree, work_tree.NEXT):
+    return ''
+  work_tree.refuse_under_way(tree)
+  directory = tree / '.git'
+  for lock in (*directory.glob('*.lock'), *directory.glob('refs/**/*.lock')):
+    lock.unlink()
+  if not git.lines(tree, 'status', '--porcelain'):
+    return ''
+  git.run(tree, 'stash', 'push', '--quiet', '--include-untracked')
+  return '; what a checkout that was cut short left is in `git stash`'

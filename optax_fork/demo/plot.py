@@ -1,0 +1,113 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""The demo's plot: decayed weights beside the losses of L-BFGS."""
+
+import pathlib
+
+from matplotlib import figure
+import optax_fork
+from optax_fork.demo import comparison
+from optax_fork.demo import training
+
+
+def check_format(output: pathlib.Path) -> None:
+  """Raises ForkError when no plot can be saved to that kind of file."""
+  formats = figure.Figure().canvas.get_supported_filetypes()
+  if output.suffix.lower().lstrip('.') not in formats:
+    raise optax_fork.ForkError(
+        f'--output takes a file that ends in one of .{", .".join(formats)};'
+        f' found {output}.'
+    )
+
+
+def _draw_decay(axes, rows: list[comparison.Row]) -> None:
+  """Draws the norm of the decayed parameters over the steps."""
+  found = {row[:2]: row for row in rows}
+  wide, dashed = {'lw': 5, 'alpha': 0.5}, {'ls': '--'}
+  # Some curves lie upon each other: dashed ones show on wide ones.
+  for key, label, color, style in (
+      (('fork', 'module'), 'fork, mask module', 'C0', wide),
+      (('fork', 'function'), 'fork, mask function', 'C0', dashed),
+      (('fork', 'no decay'), 'fork, no weight decay at all', '0.6', wide),
+      (('pristine', 'function'), 'pristine, mask function', 'C3', dashed),
+      (('pristine', 'module'), 'pristine, mask module', 'C1', {}),
+  ):
+    if trained := found[key].result:
+      axes.plot(
+          trained.weights,
+          color=color,
+          label=f'{label} (test accuracy {trained.accuracy:.1%})',
+          **style,
+      )
+    else:
+      # Its kind is enough here, the table has the message.
+      kind = found[key].failure.partition(':')[0]
+      axes.plot([], [], ' ', label=f'{label}: {kind}')
+  axes.set_title(
+      'Masked weight decay of an Equinox MLP\n'
+      'inject_hyperparams(adamw)(learning_rate=schedule, mask=…)'
+  )
+  axes.set_xlabel('training step')
+  axes.set_ylabel('L2 norm of the decayed parameters (weights)')
+  axes.set_ylim(bottom=0)
+
+
+def _draw_tuning(axes, rows: list[comparison.Row]) -> None:
+  """Draws the loss over the steps of L-BFGS."""
+  styles = [{'lw': 5, 'alpha': 0.5}, {'ls': '--'}]
+  for row, style in zip(rows, styles + styles):
+    label = f'{row.optax}, {row.choice} model'
+    if tuned := row.result:
+      axes.plot(
+          tuned.losses,
+          color={'fork': 'C0', 'pristine': 'C3'}[row.optax],
+          label=f'{label} (test accuracy {tuned.accuracy:.1%})',
+          **style,
+      )
+    else:
+      kind = row.failure.partition(':')[0]
+      axes.plot([], [], ' ', label=f'{label}: {kind}')
+  axes.set_title(
+      'L-BFGS, first layer frozen\n'
+      'selective_transform(lbfgs(), freeze_mask=…)'
+  )
+  axes.set_xlabel('step')
+  axes.set_xticks(range(0, training.FINE_TUNING_STEPS + 1, 5))
+  axes.set_ylabel('mean cross entropy of the training data')
+  axes.set_yscale('log')
+
+
+def save(
+    first: list[comparison.Row],
+    second: list[comparison.Row],
+    output: pathlib.Path,
+) -> None:
+  """Draws both acts, side by side."""
+  canvas = figure.Figure(figsize=(12, 5), layout='constrained')
+  canvas.suptitle('Handwritten digits, the fork and pristine Optax')
+  left, right = canvas.subplots(1, 2)
+  _draw_decay(left, first)
+  _draw_tuning(right, second)
+  for axes, place in ((left, 'lower right'), (right, 'lower left')):
+    axes.margins(x=0.01)
+    axes.grid(alpha=0.3)
+    axes.spines[['top', 'right']].set_visible(False)
+    axes.legend(loc=place)
+  try:
+    canvas.savefig(output, dpi=120)
+  except (OSError, RuntimeError) as failure:  # A full disk; pgf without LaTeX.
+    raise optax_fork.ForkError(
+        f'--output: {output} cannot be written: {failure}'
+    ) from failure

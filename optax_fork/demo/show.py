@@ -1,0 +1,80 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""What the demo does, from the first check to the plot."""
+
+import pathlib
+
+import equinox as eqx
+import optax
+import optax_fork
+from optax_fork import status
+from optax_fork.demo import comparison
+from optax_fork.demo import plot
+from optax_fork.demo import tables
+from optax_fork.demo import training
+
+
+def show(steps: int, output: pathlib.Path) -> None:
+  """Trains, prints the tables and draws the plot.
+
+  Args:
+    steps: how many batches each run of AdamW trains on.
+    output: the file of the plot.
+
+  Raises:
+    ForkError: when no plot can be saved to that kind of file or upstream's
+      Optax is imported; says so before anything is trained.
+  """
+  plot.check_format(output)
+  imported = _check_fork()
+  data = training.load_digits()
+  upstream, missing = comparison.load_pristine()
+  decayed = comparison.decay_weights(upstream, missing, data, steps)
+  start = eqx.combine(decayed[0].result.params, training.make_model()[1])
+  tuned = comparison.tune_layers(upstream, missing, data, start)
+  print(
+      f'\n{imported}\npristine: the release that the fork is built from\n'
+      f'data: {len(data.train[1])} digits to train on, {len(data.test[1])} to'
+      f' test\n\n1. AdamW: {steps=}, weight decay {training.WEIGHT_DECAY} on'
+      ' weights, none on biases\n'
+  )
+  print(tables.decay_table(decayed, steps))
+  print(f'\n{tables.decay_findings(decayed)}')
+  print(
+      f'\n2. L-BFGS: steps={training.FINE_TUNING_STEPS}, on the first model,'
+      ' its first layer frozen\n'
+  )
+  print(tables.tuning_table(tuned, start))
+  print(f'\n{tables.tuning_findings(tuned)}')
+  plot.save(decayed, tuned, output)
+  print(f'plot: {output}')
+
+
+def _check_fork() -> str:
+  """Returns which Optax is imported; a work tree of the fork may be, too.
+
+  Raises:
+    ForkError: when it is upstream's.
+  """
+  found = status.inspect()
+  # A git checkout has no manifest: ask it for what the series adds.
+  if not hasattr(optax.transforms, 'mask_callable'):
+    raise optax_fork.ForkError(
+        f'The demo needs the fork, and import optax gives {found["location"]}:'
+        f' {found["reason"]}. Run `pip install ".[demo]"` in a checkout of the'
+        ' fork.'
+    )
+  note = '' if found['intact'] else f' (note: {found["reason"]})'
+  return f'fork: Optax {optax.__version__} from {found["location"]}{note}'

@@ -1,0 +1,121 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""The demo's tables, and what follows from the values that were trained."""
+
+import textwrap
+from typing import Any, Callable
+
+import equinox as eqx
+import jax
+from optax_fork.demo import comparison
+from optax_fork.demo import training
+
+_SAME = 'bit-identical'
+
+
+def _aligned(row: comparison.Row, cells: Callable[[Any], str]) -> list[str]:
+  """Returns the lines of a row: its cells, or why there are none."""
+  start = f'{row.optax:10}{row.choice:9}'
+  if row.result:
+    return [start + cells(row.result)]
+  return textwrap.wrap(
+      row.failure,
+      width=80,
+      initial_indent=start,
+      subsequent_indent=' ' * len(start),
+  )
+
+
+def decay_table(rows: list[comparison.Row], steps: int) -> str:
+  """Returns the first act's table, norms at the start, half-way, the end."""
+  shown = sorted({0, steps // 2, steps})
+  columns = ''.join(f'{step:>8}' for step in shown)
+  weights, biases = (
+      f'norm of {which} at step'.rjust(len(columns))
+      for which in ('weights', 'biases')
+  )
+
+  def cells(trained):
+    weights, biases = (
+        ''.join(f'{norm[step]:8.3f}' for step in shown)
+        for norm in (trained.weights, trained.biases)
+    )
+    return f'{trained.accuracy:8.3f}{weights}  {biases}'
+
+  lines = [
+      f'{"":27}{weights}  {biases}',
+      f'{"optax":10}{"mask":9}accuracy{columns}  {columns}',
+  ]
+  for row in rows:
+    lines += _aligned(row, cells)
+  return '\n'.join(lines)
+
+
+def tuning_table(rows: list[comparison.Row], start: training.PyTree) -> str:
+  """Returns the second act's table, and by how much values have moved."""
+
+  def cells(tuned):
+    losses = ''.join(f'{tuned.losses[step]:10.1e}' for step in (0, -1))
+    moved = ''.join(
+        f'{_apart(tuned.model.layers[chosen], start.layers[chosen]):13.2g}'
+        for chosen in (slice(1), slice(1, None))
+    )
+    return f'{tuned.accuracy:8.3f}{losses}{moved}'
+
+  lines = [
+      f'{"":27}{"loss at step":>20}{"values moved by":>26}',
+      f'{"optax":10}{"model":9}accuracy{0:10}{training.FINE_TUNING_STEPS:10}'
+      f'{"first layer":>13}{"the others":>13}',
+  ]
+  for row in rows:
+    lines += _aligned(row, cells)
+  return '\n'.join(lines)
+
+
+def _apart(left: training.PyTree, right: training.PyTree) -> float:
+  """Returns by how much the arrays of two trees differ at most."""
+  leaves = (jax.tree.leaves(eqx.filter(x, eqx.is_array)) for x in (left, right))
+  return max(float(abs(a - b).max()) for a, b in zip(*leaves, strict=True))
+
+
+def _compare(left: training.PyTree, right: training.PyTree) -> str:
+  """Returns in words whether two trees of arrays hold the same values."""
+  most = _apart(left, right)
+  return f'different (by up to {most:.2g})' if most else _SAME
+
+
+def decay_findings(rows: list[comparison.Row]) -> str:
+  """Returns what the trained parameters say, after comparing their values."""
+  params = {row[:2]: row.result.params for row in rows if row.result}
+  same = _compare(params['fork', 'module'], params['fork', 'function'])
+  lines = [f'fork: {same} values with the mask module and the mask function']
+  if ('pristine', 'function') in params:
+    same = _compare(params['pristine', 'function'], params['fork', 'no decay'])
+    lines.append(
+        f'pristine: {same} values with the mask function and with no decay'
+    )
+    if same == _SAME:
+      lines.append(
+          '  (it calls a mask as a schedule, with the step count: no decay,'
+          ' silently)'
+      )
+  return '\n'.join(lines)
+
+
+def tuning_findings(rows: list[comparison.Row]) -> str:
+  """Returns what the trained models say, after comparing their values."""
+  models = {row[:2]: row.result.model for row in rows if row.result}
+  same = _compare(models['fork', 'raw'], models['fork', 'filtered'])
+  return f'fork: {same} values with the raw model and the filtered one'

@@ -1,0 +1,101 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""The command ``export``: the commits of a work tree back to patches/."""
+
+import argparse
+import pathlib
+import shutil
+import tempfile
+
+import optax_fork
+from optax_fork import format_patch
+from optax_fork import git
+from optax_fork import round_trip
+from optax_fork import series
+from optax_fork import work_tree
+
+DESCRIPTION = (
+    'Write the commits of the work tree back to patches/. It refuses commits'
+    ' that cannot travel as patches, and says why.'
+)
+EXAMPLE = 'export work/optax'
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  work_tree.add_argument(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+  patches = series.find()
+  print(export(patches, work_tree.locate(args, patches)))
+  return 0
+
+
+def export(patches: pathlib.Path, tree: pathlib.Path) -> str:
+  """Writes the commits of a work tree to the directory of the series.
+
+  Args:
+    patches: the directory of the series; its patches and ``SHA256SUMS`` are
+      replaced once the round trip is proven, the rest is left alone.
+    tree: the work tree.
+
+  Returns:
+    A line that says what was done.
+
+  Raises:
+    ForkError: when the tree has changes that are not committed, or a commit
+      cannot stand as a patch; names the commit and what is wrong with it.
+  """
+  if not tree.is_dir() or work_tree.ref(tree, work_tree.BASE) is None:
+    raise optax_fork.ForkError(
+        f'{tree} is no work tree of the fork; `python -m optax_fork checkout`'
+        ' makes one.'
+    )
+  work_tree.refuse_changes(tree)
+  head = git.text(tree, 'rev-parse', 'HEAD')
+  with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
+    fresh = pathlib.Path(scratch)
+    format_patch.write(tree, fresh)
+    files = git.text(tree, 'rev-parse', 'HEAD^{tree}')
+    if round_trip.prove(fresh) != files:
+      raise optax_fork.ForkError(
+          f'The patches of {tree} do not give its files back.'
+      )
+    count = _replace(patches, fresh)
+  work_tree.set_refs(tree, work_tree.BASE, head)
+  return f'{patches}: {count} patches and {series.SUMS}'
+
+
+def _replace(patches: pathlib.Path, fresh: pathlib.Path) -> int:
+  """Puts a new series in the place of another; returns how many patches.
+
+  The files are copied before anything changes. A run that is cut short leaves
+  the copies' directory; ``series.read`` names it, and the next run clears up.
+  """
+  for left in patches.glob(f'{series.UNFINISHED}*'):
+    shutil.rmtree(left)
+  with tempfile.TemporaryDirectory(
+      dir=patches, prefix=series.UNFINISHED
+  ) as scratch:
+    copies = pathlib.Path(scratch)
+    for path in fresh.iterdir():
+      shutil.copyfile(path, copies / path.name)
+    new = sorted(path.name for path in copies.iterdir())
+    for name in new:
+      (copies / name).replace(patches / name)
+    for path in patches.glob('*.patch'):
+      if path.name not in new:
+        path.unlink()
+  return len(new) - 1

@@ -1,0 +1,112 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""The commits of a work tree as patches, the same bytes everywhere."""
+
+import functools
+import pathlib
+import re
+from typing import Optional
+
+import optax_fork
+from optax_fork import git
+from optax_fork import pin
+from optax_fork import series
+from optax_fork import work_tree
+
+_COMMAND = (
+    'format-patch --quiet --zero-commit -N --no-signature --no-stat'
+    ' --full-index --no-renames --no-attach --no-cover-letter'
+).split()
+# What ends a message, or starts a header, when a patch travels as mail.
+_MAIL = re.compile(
+    r'^(From |From:|Date:|Subject:|---|\+\+\+|diff |Index: |@@ |-- $).*', re.M
+)
+
+
+def write(tree: pathlib.Path, target: pathlib.Path) -> None:
+  """Writes patches and SHA256SUMS of a work tree's commits to a directory."""
+  commits = git.lines(tree, 'rev-list', '--reverse', f'{work_tree.BASE}..HEAD')
+  for commit in commits:
+    if objection := _objection(tree, commit):
+      name = git.text(tree, 'log', '-1', '--format=%h "%s"', commit)
+      raise optax_fork.ForkError(f'Commit {name} in {tree} {objection}')
+  base = git.text(tree, 'rev-parse', work_tree.BASE)
+  with git.scratch_repository(tree) as bare:
+    # The same commits with the fixed date and committer.
+    parent = base
+    for commit in commits:
+      message = git.run(tree, 'log', '-1', '--format=%B', commit)
+      parent = git.run(
+          bare,
+          'commit-tree',
+          f'{commit}^{{tree}}',
+          '-p',
+          parent,
+          data=message.strip() + b'\n',
+      ).decode().strip()
+    git.run(bare, *_COMMAND, '-o', str(target), f'{base}..{parent}')
+    read = functools.partial(git.run, bare, 'cat-file', 'blob')
+    names = git.lines(bare, 'diff', '--name-only', '--no-renames', base, parent)
+    sums = {name: pin.sha256(read(f'{parent}:{name}')) for name in names}
+    pin.write_sums(target / series.SUMS, sums)
+
+
+def _objection(tree: pathlib.Path, commit: str) -> Optional[str]:
+  """Returns why a commit cannot be exported, or None."""
+  parents, author, message = git.text(
+      tree, 'log', '-1', '--format=%P%x00%an <%ae>%x00%B', commit
+  ).split('\0')
+  if len(parents.split()) != 1:
+    return 'is a merge: rebase the series into a line.'
+  if re.match(r'(fixup|squash|amend)! ', message):
+    return 'is a fixup: run `git rebase -i --autosquash refs/optax-fork/base`.'
+  if line := _MAIL.search(message):
+    return f'has a message that mail tools would cut at {line[0]!r}.'
+  if author != f'{git.NAME} <{git.EMAIL}>':
+    return (
+        f'is by {author}; patches here carry the neutral identity {git.NAME}'
+        f' <{git.EMAIL}>. Set it with `git commit --amend --reset-author`, or'
+        ' send your own commits upstream from this tree with git.'
+    )
+  changes = git.lines(
+      tree, 'diff-tree', '-r', '--no-renames', '--no-commit-id', commit
+  )
+  if not changes:
+    return 'changes nothing: drop it.'
+  for line in changes:
+    fields, path = line.lstrip(':').split('\t')
+    before, mode, _, blob, status = fields.split()
+    if not path.startswith('optax/'):
+      return f'changes {path}: the series touches optax/ alone.'
+    if status == 'D':
+      return f'deletes {path}: users may import it.'
+    if mode != '100644' or before not in ('000000', '100644'):
+      return f'makes {path} a link or changes its mode ({before} to {mode}).'
+    if objection := _content_objection(git.run(tree, 'cat-file', 'blob', blob)):
+      return f'leaves {path} {objection}.'
+  return None
+
+
+def _content_objection(data: bytes) -> Optional[str]:
+  """Returns what of a file would not survive as a patch, or None."""
+  if not data:
+    return 'empty, which no patch can say without git'
+  if b'\0' in data:
+    return 'binary'
+  if b'\r' in data:
+    return 'with carriage returns'
+  if not data.endswith(b'\n'):
+    return 'without a newline at its end'
+  return None

@@ -1,0 +1,71 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""The proof that a series is as ``export`` writes it, and what it builds."""
+
+import pathlib
+import tempfile
+
+import optax_fork
+from optax_fork import format_patch
+from optax_fork import git
+from optax_fork import patching
+from optax_fork import pristine
+from optax_fork import series
+from optax_fork import work_tree
+
+
+def prove(patches: pathlib.Path) -> str:
+  """Proves that git and the build make of a series what it was made from.
+
+  git turns the patches into commits, and the commits into the same patches
+  again. The build, which has no git, gives the files of SHA256SUMS.
+
+  Args:
+    patches: the directory of the series.
+
+  Returns:
+    The name of the git tree that the series gives.
+
+  Raises:
+    ForkError: names what differs.
+  """
+  found = series.read(patches)
+  with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
+    tree, again, release = (
+        pathlib.Path(scratch) / name for name in ('tree', 'again', 'release')
+    )
+    work_tree.create(tree, found)
+    again.mkdir()
+    format_patch.write(tree, again)
+    _refuse_differences(patches, again)
+    pristine.unpack(release, 'wheel')
+    patching.apply(found, release)
+    patching.verify(release, patches)
+    return git.text(tree, 'rev-parse', 'HEAD^{tree}')
+
+
+def _refuse_differences(wanted: pathlib.Path, found: pathlib.Path) -> None:
+  """Raises ForkError unless two directories hold the same series."""
+
+  def contents(directory):
+    paths = [*directory.glob('*.patch'), directory / series.SUMS]
+    return {(path.name, path.read_bytes()) for path in paths}
+
+  different = sorted({name for name, _ in contents(wanted) ^ contents(found)})
+  if different:
+    raise optax_fork.ForkError(
+        f'Not as `export` writes it in {wanted}: {", ".join(different)}.'
+        ' Patches are changed in the work tree and exported.'
+    )

@@ -1,0 +1,89 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""`check`: the series is whole, and which patch stops on another Optax."""
+
+import shutil
+
+from support.environments import commit
+from support.environments import git
+from support.environments import tool
+from optax_fork import series
+
+
+def test_check_passes_here_and_finds_an_edited_patch(checkout):
+  result = tool(checkout, 'check')
+  assert result.code == 0, result.output
+  patch = series.read(checkout / 'patches')[0]
+  path = checkout / 'patches' / patch.name
+  path.write_text(path.read_text().replace('Subject: ', 'Subject:  ', 1))
+  result = tool(checkout, 'check')
+  assert result.code == 1
+  assert patch.name in result.output
+  assert 'as `export` writes it' in result.output
+
+
+def test_check_finds_a_patch_without_a_row(checkout):
+  readme = checkout / 'patches/README.md'
+  name = series.read(checkout / 'patches')[0].name
+  readme.write_text(readme.read_text().replace(name, 'x'))
+  result = tool(checkout, 'check')
+  assert result.code == 1
+  assert f'no row for {name}' in result.output
+
+
+def test_check_onto_says_which_patch_stops(checkout, tree, tmp_path):
+  upstream = tmp_path / 'upstream'
+  shutil.copytree(tree, upstream)
+  git(upstream, 'checkout', '--quiet', '-B', 'main', 'refs/optax-fork/base')
+  result = tool(checkout, 'check', '--onto', upstream)
+  assert result.code == 0, result.output
+  patches = series.read(checkout / 'patches')
+  for patch in patches:
+    assert f'{patch.name} applies' in result.output
+  # Upstream has since rewritten a file that the first patch changes.
+  change = next(c for c in patches[0].changes if c.before != '0' * 40)
+  head = git(upstream, 'rev-parse', 'HEAD')
+  commit(upstream, change.path, 'REWRITTEN = True\n', 'rewrite')
+  result = tool(checkout, 'check', '--onto', upstream)
+  assert result.code == 1
+  assert f'{patches[0].name} stops' in result.output
+  assert change.path in result.output
+  assert git(upstream, 'rev-parse', 'HEAD~1') == head
+  result = tool(checkout, 'check', '--onto', tmp_path)
+  assert result.code == 1
+  assert 'no git checkout' in result.output
+
+
+def test_check_onto_applies_the_documentation_last(checkout, tree, tmp_path):
+  upstream = shutil.copytree(tree, tmp_path / 'upstream', symlinks=True)
+  # Main has files that the release does not have, and docs are made of them.
+  git(upstream, 'checkout', '--quiet', '-B', 'main', 'refs/optax-fork/base')
+  (upstream / 'docs').mkdir(exist_ok=True)
+  commit(upstream, 'docs/masks.rst', 'Masks\n', 'docs: add masks')
+  main = git(upstream, 'rev-parse', 'HEAD')
+  commit(upstream, 'docs/masks.rst', 'Masks and labels\n', 'docs: add labels')
+  documentation = checkout / 'patches/docs'
+  git(upstream, 'format-patch', '--quiet', '-1', '-o', documentation)
+  git(upstream, 'reset', '--quiet', '--hard', main)
+  (name,) = (path.name for path in documentation.iterdir())
+  result = tool(checkout, 'check', '--onto', upstream)
+  assert result.code == 0, result.output
+  assert result.output.splitlines()[-1] == f'{name} applies'
+  # Only main has the file: what is made of the release needs no such patch.
+  assert tool(checkout, 'check').code == 0
+  git(upstream, 'reset', '--quiet', '--hard', 'refs/optax-fork/base')
+  result = tool(checkout, 'check', '--onto', upstream)
+  assert result.code == 1
+  assert f'{name} stops' in result.output

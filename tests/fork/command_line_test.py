@@ -1,0 +1,41 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""The command line: help, and errors that say what to do."""
+
+from support.environments import refused
+from support.environments import REPOSITORY
+from support.environments import tool
+from optax_fork.__main__ import COMMANDS
+import pytest
+
+
+def test_commands_outside_a_checkout_say_so(environment):
+  for command in ('checkout', 'export', 'check'):
+    result = environment.tool(command)
+    refused(result, 'is in no checkout of the fork')
+
+
+def test_help_lists_the_commands():
+  result = tool(REPOSITORY, '--help')
+  assert result.code == 0
+  for command in COMMANDS:
+    assert f'\n    {command} ' in result.output
+
+
+@pytest.mark.parametrize('command', COMMANDS)
+def test_help_says_what_it_does_and_gives_an_example(command):
+  result = tool(REPOSITORY, command, '--help')
+  assert result.code == 0
+  assert f'example: python -m optax_fork {command}' in result.output

@@ -1,0 +1,98 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""What cannot be written is named, and nothing is lost."""
+
+import ctypes
+import os
+
+from support.environments import BUILD
+from support.environments import call
+from support.environments import commit
+from support.environments import files_of
+from support.environments import git
+from support.environments import must_tool
+from support.environments import refused
+from support.environments import tool
+
+
+def _bind():
+  """Makes permissions bind in the next program, for root as well."""
+  if os.geteuid() == 0:
+    drop_from_bounding_set, override, search = 24, 1, 2
+    libc = ctypes.CDLL(None, use_errno=True)
+    for capability in (override, search):
+      if libc.prctl(drop_from_bounding_set, capability, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), 'root cannot do without')
+
+
+def test_read_only_directory_of_a_new_tree_is_named(checkout, tmp_path):
+  target = tmp_path / 'target'
+  target.mkdir(mode=0o555)
+  result = tool(
+      checkout, 'checkout', target / 'tree', preexec_fn=_bind,
+  )
+  refused(result, 'Permission denied', target, 'run the command again')
+  target.chmod(0o755)
+  must_tool(checkout, 'checkout', target / 'tree')
+
+
+def test_read_only_tree_is_named_and_left_as_it_was(checkout, tree):
+  head = git(tree, 'rev-parse', 'HEAD')
+  sorted((checkout / 'patches').glob('*.patch'))[-1].unlink()
+  folders = [tree, *(p for p in tree.rglob('*') if p.is_dir())]
+  for folder in folders:
+    folder.chmod(0o555)
+  result = tool(checkout, 'checkout', preexec_fn=_bind)
+  for folder in folders:
+    folder.chmod(0o755)
+  refused(result, 'ermission', tree)
+  assert git(tree, 'rev-parse', 'HEAD') == head
+  assert not git(tree, 'status', '--porcelain')
+  must_tool(checkout, 'checkout')
+  assert git(tree, 'rev-parse', 'HEAD') != head
+
+
+def test_read_only_patches_are_named_and_left_as_they_were(checkout, tree):
+  patches = checkout / 'patches'
+  before = files_of(patches)
+  commit(tree)
+  patches.chmod(0o555)
+  result = tool(checkout, 'export', preexec_fn=_bind)
+  patches.chmod(0o755)
+  refused(result, 'Permission denied', patches)
+  assert files_of(patches) == before
+
+
+def test_read_only_cache_is_named(checkout, tmp_path):
+  cache = tmp_path / 'cache'
+  cache.mkdir(mode=0o555)
+  result = tool(
+      checkout, 'checkout', preexec_fn=_bind,
+      XDG_CACHE_HOME=str(cache),
+  )  # fmt: skip
+  refused(result, 'Permission denied', cache, 'Set XDG_CACHE_HOME')
+
+
+def test_read_only_checkout_builds(builder, checkout, wheel, tmp_path):
+  paths = [checkout, *checkout.rglob('*')]
+  for path in paths:
+    path.chmod(path.stat().st_mode & 0o555)
+  result = call(
+      builder.python, '-c', BUILD, tmp_path, cwd=checkout, preexec_fn=_bind
+  )
+  for path in paths:
+    path.chmod(path.stat().st_mode | 0o200)
+  assert result.code == 0, result.output
+  assert (tmp_path / wheel.name).read_bytes() == wheel.read_bytes()
