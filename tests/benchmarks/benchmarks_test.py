@@ -126,8 +126,8 @@ class BenchmarksTest(absltest.TestCase):
     with tempfile.TemporaryDirectory() as scratch:
       for package in ('optax', 'optax_fork'):
         shutil.copytree(installed / package, pathlib.Path(scratch, package))
-      with pathlib.Path(scratch, 'optax', '_src', 'base.py').open('a') as file:
-        file.write('# A line that the build did not write.\n')
+      path = pathlib.Path(scratch, 'optax', '_src', 'base.py')
+      path.write_text(path.read_text('utf-8') + '# Not built.\n', 'utf-8')
       result = _benchmarks(timeout=120, PYTHONPATH=scratch)
     self.assertEqual(result.returncode, 1)
     self.assertIn('error: The Optax in', result.stderr)
