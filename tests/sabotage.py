@@ -18,8 +18,8 @@
 word. Each is made in a scratch copy of the installed package, which comes first
 on the path of pytest. The short forms of the regression and equivalence tests
 must fail there, and must pass with a copy that is not broken. The copy has no
-manifest, so a test that asks whether the fork is intact fails with any copy, the
-one that is not broken included.
+manifest, so a test that asks whether the fork is intact fails with any copy,
+that which is not broken included.
 """
 
 from concurrent import futures
@@ -107,17 +107,17 @@ _SABOTAGES = (
         first='tests/equivalence/settings_test.py',
     ),
     Sabotage(
-        breaks="init alone: the state of add_noise holds the user's key",
-        path='transforms/_adding.py',
-        old='utils.copy_arrays(utils.canonicalize_key(key))',
-        new='utils.canonicalize_key(key)',
+        breaks="init alone: COCOB's state shares its arrays with the params",
+        path='contrib/_cocob.py',
+        old='utils.copy_arrays(params)',
+        new='params',
         first='tests/regression/donation_test.py',
     ),
     Sabotage(
         breaks='a setting that is no default: the refined mode of Lion',
         path='_src/transform.py',
-        old='jnp.abs(x) < 1.0',
-        new='jnp.abs(x) < 0.5',
+        old='jnp.abs(x) < 1.0, x,',
+        new='jnp.abs(x) < 1.0, 1.001 * x,',
         first='tests/equivalence/settings_test.py',
     ),
     Sabotage(
