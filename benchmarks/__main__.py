@@ -22,9 +22,11 @@ from benchmarks import adamw
 from benchmarks import engine
 from benchmarks import lbfgs
 from benchmarks import masks
+from benchmarks import measured
 from benchmarks import report
 from benchmarks import solves
 import jax
+import optax_fork
 import tqdm
 
 _ROUNDS = 15
@@ -53,6 +55,16 @@ def _arguments() -> argparse.Namespace:
   return arguments
 
 
+def _series(whole: bool) -> str:
+  """Returns the digest of the series; a part of a run goes without one."""
+  try:
+    return measured.digest()
+  except optax_fork.ForkError as error:
+    if whole:
+      raise SystemExit(f'error: {error}') from error
+    return f'unknown: {error}'
+
+
 def main() -> None:
   arguments = _arguments()
   chosen = [
@@ -69,7 +81,9 @@ def main() -> None:
   # What an earlier run compiled must not make this one faster.
   jax.config.update('jax_enable_compilation_cache', False)
   records = []
-  environment = report.environment()
+  environment = report.environment(
+      _series(whole=not arguments.quick and not arguments.only)
+  )
   with tqdm.tqdm(chosen, unit='case') as progress:
     for case in progress:
       progress.set_description(case.name)

@@ -65,8 +65,12 @@ def _versions() -> dict[str, str]:
   return {'Python': platform.python_version(), **versions}
 
 
-def environment() -> dict[str, Any]:
-  """Returns what the times depend on, and the versions of everything."""
+def environment(series: str) -> dict[str, Any]:
+  """Returns what the times depend on, and the versions of everything.
+
+  Args:
+    series: the digest of ``SHA256SUMS``, or why it is unknown.
+  """
   (device,) = {device.device_kind for device in jax.devices()}
   return {
       'date': f'{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M}',
@@ -76,6 +80,7 @@ def environment() -> dict[str, Any]:
       'load before': _load(),
       'backend': jax.default_backend(),
       'devices': f'{jax.device_count()} x {device}',
+      'series': series,
       'versions': _versions(),
   }
 

@@ -74,15 +74,20 @@ class ReadmeTest(parameterized.TestCase):
         fails()
 
   def test_times_are_those_of_the_benchmarks(self):
-    results = _ROOT / 'benchmarks' / 'results' / 'results.json'
+    path = _ROOT / 'benchmarks' / 'results' / 'results.json'
+    results = json.loads(path.read_text('utf-8'))
     measured = {
         case['name']: f'{case["candidates"]["fork"]["ratio"]["median"]:.2f}'
-        for case in json.loads(results.read_text('utf-8'))['cases']
+        for case in results['cases']
         if 'ratio' in case['candidates'].get('fork', {})
     }
-    rows = re.findall(
-        r'^\| `(.*)` \| ([\d.]+) \|$', _README.read_text('utf-8'), re.M
+    section = _README.read_text('utf-8').partition('## What it costs\n')[2]
+    section = section.partition('\n## ')[0]
+    (version,) = re.findall(r'version `(.*)` of the fork', section)
+    self.assertEqual(
+        version, results['environment']['versions']['optax, fork']
     )
+    rows = re.findall(r'^\| `(.*)` \| ([\d.]+) \|$', section, re.M)
     self.assertNotEmpty(rows)
     for name, ratio in rows:
       self.assertEqual(ratio, measured[name], name)

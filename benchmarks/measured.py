@@ -1,0 +1,49 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Which series is measured, and whether it is the checkout's."""
+
+import pathlib
+
+import optax_fork
+from optax_fork import manifest
+from optax_fork import pin
+from optax_fork import series
+from optax_fork import status
+
+_SUMS = pathlib.Path(__file__).resolve().parents[1] / 'patches' / series.SUMS
+
+
+def digest() -> str:
+  """Returns the digest of ``SHA256SUMS``, which names the series.
+
+  Raises:
+    ForkError: when the Optax that is imported is no fork as it was built, or
+      was built from other patches than those of this checkout.
+  """
+  found = status.inspect()
+  if not found['intact']:
+    raise optax_fork.ForkError(
+        f'The Optax in {found["location"]} is not an intact fork:'
+        f' {found["reason"]}. Install it again: pip install ".[bench]"'
+    )
+  files = manifest.read(manifest.imported())['files']
+  built = {k: v['sha256'] for k, v in files.items() if v.get('patches')}
+  if built != pin.read_sums(_SUMS):
+    raise optax_fork.ForkError(
+        f'The fork in {found["location"]}, {found["version"]}, was built from'
+        f' other patches than {_SUMS} names. Install the one of this checkout:'
+        ' pip install ".[bench]"'
+    )
+  return pin.sha256(_SUMS.read_bytes())

@@ -1,0 +1,91 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Runs Optax's own tests, the release's and the series', in the installed fork.
+
+`python tests/upstream.py [--full] [ARGUMENT ...]`: tests of the modules that
+the series touches, but for the long ones below. With `--full`, all tests of all
+modules. Other arguments are pytest's.
+"""
+
+import pathlib
+import sys
+
+from optax_fork import manifest
+from optax_fork import series
+import pytest
+
+_PATCHES = pathlib.Path(__file__).resolve().parents[1] / 'patches'
+
+# They fail on pristine 0.2.8 with JAX 0.10, too. Two of freezing fail there and
+# pass on the fork.
+_FAIL_ON_PRISTINE = (
+    # The objective of nnls rises by a rounding error.
+    'optax/_src/linear_algebra_test.py::LinearAlgebraTest::test_nnls4',
+    'optax/_src/linear_algebra_test.py::LinearAlgebraTest::test_nnls5',
+    # A tolerance of 7 places in float32.
+    'optax/transforms/_clipping_test.py::ClippingTest::test_clip_by_block_rms',
+)
+
+
+# What the short form leaves out, by parts of names.
+_LONG = (
+    # Each optimizer of a list, in each dtype. For the same lists, the
+    # equivalence tests compare updates and states, bit for bit, with those of
+    # pristine Optax, which passes these tests; not in float16 or complex dtypes,
+    # which the full form has alone. What the series adds to them runs.
+    'AliasTest',
+    'ContribTest',
+    # Flax models, step by step, in eager code, to see the dtypes of MultiSteps.
+    # Its other tests run.
+    'test_multi_steps_mixed_precision',
+    # One zoom search in forty ways. The equivalence tests compare its steps
+    # with those of pristine Optax, and the other tests of the module run.
+    'test_as_driven_by_user',
+    'test_as_reference',
+    # What is compiled for hundreds of leaves, and no result.
+    'test_code_grows_with_the_leaves',
+    'test_many_small_leaves_take_few_kernels',
+)
+_ADDED = 'test_raw_model'
+
+
+def _touched(packages: pathlib.Path) -> list[str]:
+  """Returns the test modules of what the series touches, those it adds, too."""
+  tests = {
+      path if path.endswith('_test.py') else path.replace('.py', '_test.py')
+      for path in series.touched(series.read(_PATCHES))
+  }
+  # Optimizers of `contrib` have none of their own: `_common_test` is theirs.
+  return sorted(path for path in tests if (packages / path).is_file())
+
+
+def main(arguments: list[str]) -> int:
+  packages = manifest.imported()
+  deselected = [f'--deselect={name}' for name in _FAIL_ON_PRISTINE]
+  options = ['-q', '-p', 'no:cacheprovider', f'--rootdir={packages}']
+  if '--full' in arguments:
+    arguments.remove('--full')
+    modules = ['optax']
+  else:
+    modules = _touched(packages)
+    options += ['-k', f'{_ADDED} or not ({" or ".join(_LONG)})']
+  return pytest.main([
+      *options, *deselected, *arguments,
+      *(str(packages / name) for name in modules),
+  ])  # fmt: skip
+
+
+if __name__ == '__main__':
+  sys.exit(main(sys.argv[1:]))
