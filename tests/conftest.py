@@ -12,9 +12,11 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Several devices, no test that is skipped in silence, and how much runs."""
+"""Several devices, the short form, and no test that is skipped in silence."""
 
+import importlib.metadata
 import os
+import tempfile
 
 # Before JAX starts: chex skips `with_pmap` where there is one device alone.
 os.environ['XLA_FLAGS'] = (
@@ -22,7 +24,21 @@ os.environ['XLA_FLAGS'] = (
     + ' --xla_force_host_platform_device_count=8'
 )
 
+# Many tests make the same program; a run compiles it once. Not on old JAX: on
+# CPUs it loads code that computes something else. Each process has a directory
+# of its own, since JAX does not write the files at one stroke.
+_JAX = tuple(map(int, importlib.metadata.version('jax').split('.')[:2]))
+if _JAX >= (0, 8):
+  # pylint: disable-next=consider-using-with
+  _PROGRAMS = tempfile.TemporaryDirectory()
+  os.environ |= {
+      'JAX_COMPILATION_CACHE_DIR': _PROGRAMS.name,
+      'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS': '0',
+      'JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES': '-1',
+  }
+
 import pytest
+from support import variants
 
 
 @pytest.hookimpl(wrapper=True)
@@ -41,6 +57,21 @@ def pytest_addoption(parser):
       action='store_true',
       help='run the full forms of checks that are short by default',
   )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+  """Leaves out what is not in the short form; what is must test everything."""
+  every = [item.nodeid for item in items]
+  short = variants.short_form(every)
+  is_whole = not any('::' in arg for arg in config.args)
+  if is_whole and (problems := variants.problems(every, short)):
+    raise pytest.UsageError(*problems)
+  if is_whole and not config.getoption('--full'):
+    config.hook.pytest_deselected(
+        items=[item for item in items if item.nodeid not in short]
+    )
+    items[:] = [item for item in items if item.nodeid in short]
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -21,7 +21,7 @@ import chex
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from support import nets
+from support import models
 import numpy as np
 import optax
 
@@ -50,7 +50,7 @@ def _model():
 def _optimizer(name, params):
   """Returns an optimizer whose mask or labels are a callable PyTree."""
   labels = jax.tree.map(lambda x: 'matrix' if x.ndim > 1 else 'vector', params)
-  mask = nets.weight_mask(params)
+  mask = models.weight_mask(params)
   match name:
     case 'adamw':
       return optax.adamw(1e-3, weight_decay=0.1, mask=mask)

@@ -22,7 +22,7 @@ import chex
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from support import nets
+from support import models
 import numpy as np
 import optax
 
@@ -95,7 +95,7 @@ def _labels(model):
 
 def _optimizers(model):
   """Returns optimizers whose masks and labels are callable PyTrees."""
-  mask = nets.weight_mask(eqx.filter(model, eqx.is_inexact_array))
+  mask = models.weight_mask(eqx.filter(model, eqx.is_inexact_array))
   return {
       'adamw': optax.adamw(1e-3, weight_decay=0.1, mask=mask),
       'partition': optax.partition(

@@ -24,7 +24,6 @@ from flax import nnx
 import jax
 import jax.numpy as jnp
 from support import models
-from support import nets
 import numpy as np
 import optax
 from support.variants import ALL
@@ -74,7 +73,7 @@ class _Nnx(nnx.Module):
 # Params with a last layer that has a weight and a bias: how its path ends, and
 # an accessor for it.
 _TREES = {
-    'module': (nets.Net, 'layers/1', lambda p: p.layers[1]),
+    'module': (models.Net, 'layers/1', lambda p: p.layers[1]),
     'raw_module': (
         models.MODELS['mlp'], 'layers/1', lambda p: p.layers[1]
     ),
@@ -161,7 +160,7 @@ class ChoosingTest(chex.TestCase):
 
   @chex.variants(**ALL)
   def test_injected(self):
-    net = nets.Net()
+    net = models.Net()
     mask = optax.tree.path_mask('.*/weight') & ~optax.tree.path_mask('norm/.*')
     transform = optax.inject_hyperparams(optax.adamw)(
         1.0, weight_decay=0.5, mask=mask
@@ -171,7 +170,7 @@ class ChoosingTest(chex.TestCase):
         grads, self.variant(transform.init)(net), net
     )
     wanted = jax.tree.map(
-        lambda m, p: np.asarray(-0.5 * p * m), nets.weight_mask(net), net
+        lambda m, p: np.asarray(-0.5 * p * m), models.weight_mask(net), net
     )
     chex.assert_trees_all_close(updates, wanted)
 
@@ -193,7 +192,7 @@ class ChoosingTest(chex.TestCase):
         ),
     )
 
-  @chex.variants(with_jit=True, without_jit=True)
+  @chex.variants(**ALL)
   def test_muon(self):
     """It partitions the params, so most of them are hidden from the masks."""
     params, _ = models.params_of(models.MODELS['mlp']())

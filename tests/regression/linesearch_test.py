@@ -19,7 +19,7 @@ import chex
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from support.nets import Net
+from support.models import Net
 import numpy as np
 import optax
 from optax import contrib

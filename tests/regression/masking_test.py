@@ -22,9 +22,9 @@ import jax.numpy as jnp
 from support.masks import FUNCTIONS
 from support.masks import StaticModule
 from support.masks import TREES
-from support.nets import arange_like
-from support.nets import Net
-from support.nets import weight_mask
+from support.models import arange_like
+from support.models import Net
+from support.models import weight_mask
 import numpy as np
 import optax
 from support.variants import ALL
@@ -128,7 +128,7 @@ class MaskedTest(chex.TestCase):
     assert sum(jax.tree.leaves(chosen)) == 1
     self._assert_triples(transform, net, chosen)
 
-  @chex.variants(with_jit=True, without_jit=True)
+  @chex.variants(**ALL)
   @named(FUNCTIONS | TREES)
   def test_state_map_params_takes_every_mask(self, make):
     net = Net()

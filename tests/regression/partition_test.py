@@ -20,9 +20,9 @@ import chex
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from support.nets import arange_like
-from support.nets import Net
-from support.nets import weight_mask
+from support.models import arange_like
+from support.models import Net
+from support.models import weight_mask
 import optax
 from support.variants import ALL
 from support.variants import named

@@ -205,7 +205,7 @@ class FunctionsOfModelsTest(chex.TestCase):
   def test_map_params_with_the_model_beside_the_state(self):
     model = models.MODELS['mlp']()
     params, static = models.params_of(model)
-    transform = optax.masked(optax.adam(0.1), walk.matrices)
+    transform = optax.masked(optax.adam(0.1), models.weight_mask)
 
     def run(params):
       state = transform.init(params)
@@ -215,7 +215,7 @@ class FunctionsOfModelsTest(chex.TestCase):
       ).inner_state[0].mu
 
     found = self.variant(run)(params)
-    weights = eqx.filter(params, walk.matrices(params))
+    weights = eqx.filter(params, models.weight_mask(params))
     chex.assert_trees_all_equal(
         jax.tree.leaves(found), list(map(np.asarray, jax.tree.leaves(weights)))
     )
