@@ -27,6 +27,8 @@ from flax import nnx
 import jax
 import jax.numpy as jnp
 import optax
+from support.models import weight_mask
+from support.training import make_step
 from support.training import train_by_line_search
 
 _X = jax.random.normal(jax.random.key(1), (16, 3))
@@ -208,10 +210,6 @@ def _make(name):
 # is not trained, or fail.
 
 
-def _weight_mask(params):
-  return jax.tree.map(lambda x: x.ndim > 1, params)
-
-
 def _weight_mask_tree(model):
   return jax.tree.map(lambda x: eqx.is_inexact_array(x) and x.ndim > 1, model)
 
@@ -233,7 +231,7 @@ def _schedule(count):
 
 def _adamws(model):
   """Each decays the weights alone."""
-  for mask in (_weight_mask, _weight_mask_tree(model)):
+  for mask in (weight_mask, _weight_mask_tree(model)):
     for factory in (optax.adamw, optax.inject_hyperparams(optax.adamw)):
       yield factory(_schedule, weight_decay=0.25, mask=mask)
 
@@ -257,24 +255,22 @@ def _adamw_by_hand():
   return arrays
 
 
+# Its search compiles fast; raw_models_test and diffrax_test have the default one.
+_LBFGS = optax.lbfgs(
+    memory_size=2,
+    linesearch=optax.scale_by_backtracking_linesearch(15, store_grad=True),
+)
+
+
 @functools.cache
 def _lbfgs_by_hand(is_held):
   """Returns arrays and losses; where held, the first layer's are constants."""
   number = 2 if is_held else 0
   constants, params = _start()[:number], _start()[number:]
   params, losses = train_by_line_search(
-      optax.lbfgs(), params, lambda xs: _loss_of_arrays(constants + xs), 4
+      _LBFGS, params, lambda xs: _loss_of_arrays(constants + xs), 4
   )
   return constants + params, losses
-
-
-def _make_step(transform, loss):
-  def step(model, state):
-    grads = eqx.filter_grad(loss)(model)
-    updates, state = transform.update(grads, state, model)
-    return optax.apply_updates(model, updates), state
-
-  return step
 
 
 def _each(names):
@@ -305,10 +301,10 @@ class FrameworksTest(chex.TestCase):
   def test_adamw_decays_the_weights_alone(self, name, run):
     start, loss = _make(name)
     for transform in _adamws(start):
-      step = run(_make_step(transform, loss))
+      step = run(make_step(transform, loss))
       model, state = start, transform.init(start)
       for _ in range(3):
-        model, state = step(model, state)
+        model, state, _ = step(model, state)
       chex.assert_trees_all_close(
           _arrays(model), _adamw_by_hand(), rtol=1e-4, atol=1e-5
       )
@@ -322,12 +318,12 @@ class FrameworksTest(chex.TestCase):
         for x, g in zip(_start(), jax.grad(_loss_of_arrays)(_start()))
     ]
     tree = _labels(_weight_mask_tree(start))
-    for labels in (lambda params: _labels(_weight_mask(params)), tree):
+    for labels in (lambda params: _labels(weight_mask(params)), tree):
       transform = optax.partition(
           {'weight': optax.sgd(0.5), 'bias': optax.sgd(0.25)}, labels
       )
-      step = run(_make_step(transform, loss))
-      model, _ = step(start, transform.init(start))
+      step = run(make_step(transform, loss))
+      model, _, _ = step(start, transform.init(start))
       chex.assert_trees_all_close(
           _arrays(model), wanted, rtol=1e-5, atol=1e-6
       )
@@ -350,8 +346,8 @@ class FrameworksTest(chex.TestCase):
     grads = jax.grad(_loss_of_arrays)(_start())
     wanted = [x - 0.5 * g for x, g in zip(_start(), grads)]
     for transform in transforms:
-      step = _make_step(transform, loss)
-      model, _ = step(start, transform.init(start))
+      step = make_step(transform, loss)
+      model, _, _ = step(start, transform.init(start))
       chex.assert_trees_all_equal(_arrays(model)[:2], _start()[:2])
       chex.assert_trees_all_close(_arrays(model)[2:], wanted[2:], rtol=1e-5)
       self._assert_other_leaves_are_the_same(model, start)
@@ -359,7 +355,7 @@ class FrameworksTest(chex.TestCase):
   @_each(_RAW)
   def test_lbfgs_takes_the_raw_model(self, name):
     start, loss = _make(name)
-    model, losses = train_by_line_search(optax.lbfgs(), start, loss, 4)
+    model, losses = train_by_line_search(_LBFGS, start, loss, 4)
     wanted, wanted_losses = _lbfgs_by_hand(is_held=False)
     self.assertLess(losses[-1], 0.2 * losses[0])
     chex.assert_trees_all_close(losses, wanted_losses, rtol=1e-5)
@@ -370,7 +366,7 @@ class FrameworksTest(chex.TestCase):
   def test_lbfgs_of_the_last_layer_leaves_the_first_as_it_is(self, name):
     start, loss = _make(name)
     transform = optax.selective_transform(
-        optax.lbfgs(), freeze_mask=_held(start)
+        _LBFGS, freeze_mask=_held(start)
     )
     model, losses = train_by_line_search(transform, start, loss, 4)
     wanted, wanted_losses = _lbfgs_by_hand(is_held=True)
@@ -424,9 +420,9 @@ class NnxOptimizerTest(chex.TestCase):
 
     def make_transform(params):
       if not is_held:
-        return optax.lbfgs()
+        return _LBFGS
       mask = _held(params)
-      return optax.selective_transform(optax.lbfgs(), freeze_mask=mask)
+      return optax.selective_transform(_LBFGS, freeze_mask=mask)
 
     net, optimizer = self._make_optimizer(make_transform)
     losses = [step(net, optimizer).item() for _ in range(4)]

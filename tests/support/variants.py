@@ -33,6 +33,10 @@ ALL = dict(
     with_pmap=True,
 )
 
+# chex hands over NumPy's arrays there. L-BFGS and line searches cannot take them:
+# they update arrays at an index.
+WITH_JAX_ARRAYS = ALL | dict(without_device=False)
+
 # Kinds that the short form tests in all variants, some of each sort. All other
 # kinds it tests with and without jit: they differ in how they are resolved, and
 # that happens once, eagerly or while a step is traced.
@@ -41,16 +45,17 @@ _IN_ALL_VARIANTS = {
     'tree_partial', 'filter_jit',  # Functions that are PyTrees.
     'array_module', 'module_that_is_a_function',  # Modules that are functions.
     'module', 'jax_1d',  # Trees.
-    'mlp', 'key', 'linen', 'lbfgs',  # Models, params of Flax, line searches.
+    'mlp', 'key', 'linen', 'backtracking',  # Models, params of Flax, line searches.
 }  # fmt: skip
 _IN_JIT_AND_NOT = {'with_jit', 'without_jit'}
 
 # Variants that a test does not have, not even in full.
 _EXEMPT = {
-    # chex hands over NumPy's arrays, and JAX's updates at an index, which L-BFGS
-    # makes in its memory, need JAX's.
     'test_training_by_lbfgs': {'without_device'},
-    # Nothing is traced in these variants.
+    'test_frozen_leaves_stay_and_the_loss_falls': {'without_device'},
+    'test_three_ways_to_freeze_agree': {'without_device'},
+    'test_mask_of_everything_is_as_no_mask': {'without_device'},
+    # Nothing is traced in these.
     'test_traced_mask_says_that_masks_are_static': {
         'without_jit', 'with_device', 'without_device'
     },
