@@ -24,19 +24,6 @@ os.environ['XLA_FLAGS'] = (
     + ' --xla_force_host_platform_device_count=8'
 )
 
-# Many tests make the same program; a run compiles it once. Not on old JAX: on
-# CPUs it loads code that computes something else. Each process has a directory
-# of its own, since JAX does not write the files at one stroke.
-_JAX = tuple(map(int, importlib.metadata.version('jax').split('.')[:2]))
-if _JAX >= (0, 8):
-  # pylint: disable-next=consider-using-with
-  _PROGRAMS = tempfile.TemporaryDirectory()
-  os.environ |= {
-      'JAX_COMPILATION_CACHE_DIR': _PROGRAMS.name,
-      'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS': '0',
-      'JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES': '-1',
-  }
-
 import pytest
 from support import variants
 
@@ -49,6 +36,22 @@ def pytest_runtest_makereport(item):
     report.outcome = 'failed'
     report.longrepr = f'{item.nodeid} was skipped, so nothing was tested'
   return report
+
+
+def pytest_configure(config):
+  """Lets a run compile a program once, however many tests make it."""
+  version = importlib.metadata.version('jax').split('.')
+  if tuple(map(int, version[:2])) < (0, 8):
+    return  # On CPUs, old JAX loads code that computes something else.
+  # Each process has its own: JAX does not write the files at one stroke.
+  # pylint: disable-next=consider-using-with
+  directory = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+  config.add_cleanup(directory.cleanup)
+  os.environ |= {
+      'JAX_COMPILATION_CACHE_DIR': directory.name,
+      'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS': '0',
+      'JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES': '-1',
+  }
 
 
 def pytest_addoption(parser):

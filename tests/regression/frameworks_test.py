@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 from absl.testing import parameterized
 import chex
 import equinox as eqx
-from flax import linen
 from flax import nnx
 import jax
 import jax.numpy as jnp
 import optax
+from support import flax_models
 from support.models import weight_mask
 from support.training import make_step
 from support.training import train_by_line_search
@@ -53,27 +53,6 @@ def _loss_of_arrays(arrays):
   first_bias, first_weight, last_bias, last_weight = arrays
   hidden = jnp.tanh(_X @ first_weight + first_bias)
   return _distance(hidden @ last_weight + last_bias)
-
-
-class _Nnx(nnx.Module):
-  """Holds a PRNG key and a counter too, which are no params."""
-
-  def __init__(self):
-    rngs = nnx.Rngs(0)
-    self.first = nnx.Linear(3, 4, rngs=rngs)
-    self.dropout = nnx.Dropout(0.5, deterministic=True, rngs=rngs)
-    self.last = nnx.Linear(4, 2, rngs=rngs)
-
-  def __call__(self, x):  # pylint: disable=arguments-differ
-    return self.last(self.dropout(jnp.tanh(self.first(x))))
-
-
-class _Linen(linen.Module):
-
-  @linen.compact
-  def __call__(self, x):  # pylint: disable=arguments-differ
-    hidden = jnp.tanh(linen.Dense(4, name='first')(x))
-    return linen.Dense(2, name='last')(hidden)
 
 
 class _RawModule(eqx.Module):
@@ -165,12 +144,12 @@ def _namedtuple_of_modules():
 
 
 _RAW = {
-    'nnx_module': _Nnx,
+    'nnx_module': flax_models.Nnx,
     'raw_dataclass': lambda: _dataclass(_RawLayer),
     'namedtuple_of_raw_modules': _namedtuple_of_modules,
 }
 _CASES = _RAW | {
-    'linen_dict': lambda: _Linen().init(jax.random.key(0), _X)['params'],
+    'linen_dict': lambda: flax_models.linen_params(_X),
     'dataclass': lambda: _dataclass(_StaticLayer),
     'namedtuple': lambda: _AffineNet(
         _Affine(jnp.ones(4), jnp.ones((3, 4))),
@@ -200,7 +179,7 @@ def _make(name):
   def loss(found):
     assert jax.tree.structure(found) == treedef
     is_linen = name == 'linen_dict'
-    call = functools.partial(_Linen().apply, {'params': found})
+    call = functools.partial(flax_models.Linen().apply, {'params': found})
     return _distance(call(_X) if is_linen else found(_X))
 
   return model, loss
@@ -255,7 +234,7 @@ def _adamw_by_hand():
   return arrays
 
 
-# Its search compiles fast; raw_models_test and diffrax_test have the default one.
+# This search compiles fast. The default one is in diffrax_test.
 _LBFGS = optax.lbfgs(
     memory_size=2,
     linesearch=optax.scale_by_backtracking_linesearch(15, store_grad=True),
@@ -382,7 +361,7 @@ class NnxOptimizerTest(chex.TestCase):
 
   def _make_optimizer(self, make_transform):
     """Returns a module and an optimizer of its params."""
-    net = _with_arrays(_Nnx(), _start())
+    net = _with_arrays(flax_models.Nnx(), _start())
     params = nnx.as_pure(nnx.state(net, nnx.Param))
     return net, nnx.Optimizer(net, make_transform(params), wrt=nnx.Param)
 

@@ -64,7 +64,7 @@ def _ways(solver):
 
 
 # A step of L-BFGS or of a zoom search compiles for a second, one of both for
-# four, so both together are left to raw_models_test.
+# four: raw_models_test and diffrax_test have both together.
 _BACKTRACKING = optax.scale_by_backtracking_linesearch(15, store_grad=True)
 _SOLVERS = {
     'backtracking': lambda: optax.chain(optax.scale(-1.0), _BACKTRACKING),
@@ -108,9 +108,10 @@ class LineSearchTest(chex.TestCase):
   @chex.variants(**variants.WITH_JAX_ARRAYS)
   def test_mask_of_everything_is_as_no_mask(self):
     everything = jax.tree.map(lambda _: True, _params())
+    solver = _SOLVERS['backtracking']()
     masked, plain = (
-        train_by_line_search(solver, _params(), _loss, 4, jit=self.variant)[0]
-        for solver in (optax.masked(_BACKTRACKING, everything), _BACKTRACKING)
+        train_by_line_search(transform, _params(), _loss, 4, jit=self.variant)
+        for transform in (optax.masked(solver, everything), solver)
     )
     chex.assert_trees_all_close(masked, plain, rtol=1e-5, atol=1e-6)
 

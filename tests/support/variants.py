@@ -33,10 +33,6 @@ ALL = dict(
     with_pmap=True,
 )
 
-# chex hands over NumPy's arrays there. L-BFGS and line searches cannot take them:
-# they update arrays at an index.
-WITH_JAX_ARRAYS = ALL | dict(without_device=False)
-
 # Kinds that the short form tests in all variants, some of each sort. All other
 # kinds it tests with and without jit: they differ in how they are resolved, and
 # that happens once, eagerly or while a step is traced.
@@ -45,21 +41,28 @@ _IN_ALL_VARIANTS = {
     'tree_partial', 'filter_jit',  # Functions that are PyTrees.
     'array_module', 'module_that_is_a_function',  # Modules that are functions.
     'module', 'jax_1d',  # Trees.
-    'mlp', 'key', 'linen', 'backtracking',  # Models, params of Flax, line searches.
+    'mlp', 'key', 'linen',  # Models and params of Flax.
+    'backtracking', 'few_params',  # Line searches and their params.
 }  # fmt: skip
 _IN_JIT_AND_NOT = {'with_jit', 'without_jit'}
 
-# Variants that a test does not have, not even in full.
+# Without a device, chex hands over NumPy's arrays, which L-BFGS and line
+# searches cannot take: they update arrays at an index.
+WITH_JAX_ARRAYS = ALL | dict(without_device=False)
+# Only there is something traced.
+TRACED = ALL | dict(
+    without_jit=False, with_device=False, without_device=False
+)
+
+# Tests that lack variants, even in full. All others have ALL.
 _EXEMPT = {
-    'test_training_by_lbfgs': {'without_device'},
-    'test_frozen_leaves_stay_and_the_loss_falls': {'without_device'},
-    'test_three_ways_to_freeze_agree': {'without_device'},
-    'test_mask_of_everything_is_as_no_mask': {'without_device'},
-    # Nothing is traced in these.
-    'test_traced_mask_says_that_masks_are_static': {
-        'without_jit', 'with_device', 'without_device'
-    },
-}  # fmt: skip
+    'test_direction_is_that_of_the_two_loops': WITH_JAX_ARRAYS,
+    'test_frozen_leaves_stay_and_the_loss_falls': WITH_JAX_ARRAYS,
+    'test_mask_of_everything_is_as_no_mask': WITH_JAX_ARRAYS,
+    'test_three_ways_to_freeze_agree': WITH_JAX_ARRAYS,
+    'test_training_by_lbfgs': WITH_JAX_ARRAYS,
+    'test_traced_mask_says_that_masks_are_static': TRACED,
+}
 
 
 def named(cases):
@@ -113,16 +116,21 @@ def problems(every: Iterable[str], short: Iterable[str]) -> list[str]:
   """Returns what is not tested in all variants, or not in the short form."""
   every, short = _tests(every).values(), _tests(short).values()
   found = []
-  for fields in (('function', 'variant'), ('function', 'kind')):
-    of = lambda tests: {tuple(getattr(t, f) for f in fields) for t in tests}
+  for field in _Test._fields[1:]:
+    kept = {(test.function, getattr(test, field)) for test in short}
     found += [
-        f'the short form leaves out {" ".join(map(str, lost))}'
-        for lost in of(every) - of(short)
+        f'the short form has no {getattr(test, field)} of {test.function}'
+        for test in every
+        if (test.function, getattr(test, field)) not in kept
     ]
   variants = {}
   for test in every:
     variants.setdefault(test.function, set()).add(test.variant)
   for function, has in variants.items():
-    missing = ALL.keys() - has - _EXEMPT.get(function.split('::')[-1], set())
-    found += [f'{function} has no variant {variant}' for variant in missing]
+    wanted = _EXEMPT.get(function.rpartition('::')[2], ALL)
+    found += [
+        f'{function} has no variant {variant}'
+        for variant, is_wanted in wanted.items()
+        if is_wanted and variant not in has
+    ]
   return sorted(found)
