@@ -12,9 +12,11 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Several devices, no test that is skipped in silence, and how much runs."""
+"""Several devices, the short form, and no test that is skipped in silence."""
 
+import importlib.metadata
 import os
+import tempfile
 
 # Before JAX starts: chex skips `with_pmap` where there is one device alone.
 os.environ['XLA_FLAGS'] = (
@@ -23,6 +25,7 @@ os.environ['XLA_FLAGS'] = (
 )
 
 import pytest
+from support import variants
 
 
 @pytest.hookimpl(wrapper=True)
@@ -35,12 +38,43 @@ def pytest_runtest_makereport(item):
   return report
 
 
+def pytest_configure(config):
+  """Lets a run compile a program once, however many tests make it."""
+  version = importlib.metadata.version('jax').split('.')
+  if tuple(map(int, version[:2])) < (0, 8):
+    return  # On CPUs, old JAX loads code that computes something else.
+  # Each process has its own: JAX does not write the files at one stroke.
+  # pylint: disable-next=consider-using-with
+  directory = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+  config.add_cleanup(directory.cleanup)
+  os.environ |= {
+      'JAX_COMPILATION_CACHE_DIR': directory.name,
+      'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS': '0',
+      'JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES': '-1',
+  }
+
+
 def pytest_addoption(parser):
   parser.addoption(
       '--full',
       action='store_true',
       help='run the full forms of checks that are short by default',
   )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+  """Leaves out what is not in the short form; what is must test everything."""
+  every = [item.nodeid for item in items]
+  short = variants.short_form(every)
+  is_whole = not any('::' in arg for arg in config.args)
+  if is_whole and (problems := variants.problems(every, short)):
+    raise pytest.UsageError(*problems)
+  if is_whole and not config.getoption('--full'):
+    config.hook.pytest_deselected(
+        items=[item for item in items if item.nodeid not in short]
+    )
+    items[:] = [item for item in items if item.nodeid in short]
 
 
 def pytest_terminal_summary(terminalreporter):

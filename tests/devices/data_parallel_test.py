@@ -21,9 +21,10 @@ import chex
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from support import nets
+from support import models
 import numpy as np
 import optax
+from support.training import make_step
 
 _AXIS = 'data'
 _MESH = jax.sharding.Mesh(np.array(jax.devices()), (_AXIS,))
@@ -50,7 +51,7 @@ def _model():
 def _optimizer(name, params):
   """Returns an optimizer whose mask or labels are a callable PyTree."""
   labels = jax.tree.map(lambda x: 'matrix' if x.ndim > 1 else 'vector', params)
-  mask = nets.weight_mask(params)
+  mask = models.weight_mask(params)
   match name:
     case 'adamw':
       return optax.adamw(1e-3, weight_decay=0.1, mask=mask)
@@ -69,17 +70,12 @@ def _loss(params, batch):
   return jnp.mean((jax.vmap(model)(batch) - jnp.sin(batch)) ** 2)
 
 
-def _make_step(name, optimizer, mean_of_params, mean):
+def _make_step(optimizer, mean_of_params, mean):
   """Returns a step that each device makes, with its own part of the batch."""
 
   def step(params, state, batch):
-    value_fn = lambda params: mean(_loss(mean_of_params(params), batch))
-    value, grad = jax.value_and_grad(value_fn)(params)
-    extra = {}
-    if name == 'lbfgs':
-      extra = {'value': value, 'grad': grad, 'value_fn': value_fn}
-    updates, state = optimizer.update(grad, state, params, **extra)
-    return optax.apply_updates(params, updates), state
+    loss = lambda params: mean(_loss(mean_of_params(params), batch))
+    return make_step(optimizer, loss)(params, state)[:2]
 
   return step
 
@@ -121,7 +117,7 @@ def _train(by, name):
   """Returns the params and the state after some steps."""
   params = eqx.filter(_model(), eqx.is_inexact_array)
   optimizer = _optimizer(name, params)
-  step, copy, split, one = by(functools.partial(_make_step, name, optimizer))
+  step, copy, split, one = by(functools.partial(_make_step, optimizer))
   carry = copy((params, optimizer.init(params)))
   for key in jax.random.split(jax.random.key(1), 4):
     batch = jax.random.normal(key, (_BATCH, 8), params.layers[0].bias.dtype)

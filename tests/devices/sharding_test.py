@@ -22,9 +22,10 @@ import chex
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from support import nets
+from support import models
 import numpy as np
 import optax
+from support.training import make_step
 
 # Not jax.make_mesh: its axes are explicit in new versions of JAX.
 _MESH = jax.sharding.Mesh(np.array(jax.devices()), ('data',))
@@ -95,7 +96,7 @@ def _labels(model):
 
 def _optimizers(model):
   """Returns optimizers whose masks and labels are callable PyTrees."""
-  mask = nets.weight_mask(eqx.filter(model, eqx.is_inexact_array))
+  mask = models.weight_mask(eqx.filter(model, eqx.is_inexact_array))
   return {
       'adamw': optax.adamw(1e-3, weight_decay=0.1, mask=mask),
       'partition': optax.partition(
@@ -133,12 +134,7 @@ class ShardingTest(parameterized.TestCase):
     @eqx.filter_jit
     def step(model, state, x):
       loss = lambda model: jnp.mean((jax.vmap(model)(x) - jnp.sin(x)) ** 2)
-      value, grad = eqx.filter_value_and_grad(loss)(model)
-      extra = {}
-      if name == 'lbfgs':
-        extra = {'value': value, 'grad': grad, 'value_fn': loss}
-      updates, state = optimizer.update(grad, state, model, **extra)
-      return optax.apply_updates(model, updates), state, value
+      return make_step(optimizer, loss)(model, state)
 
     def train(model, x):
       state, values = optimizer.init(model), []
@@ -260,11 +256,7 @@ class ShardingTest(parameterized.TestCase):
         found = jax.vmap(eqx.combine(params, static))(x)
         return jnp.mean((found - jnp.sin(x)) ** 2)
 
-      value, grad = jax.value_and_grad(loss)(params)
-      updates, state = optimizer.update(
-          grad, state, params, value=value, grad=grad, value_fn=loss
-      )
-      return optax.apply_updates(params, updates), state
+      return make_step(optimizer, loss)(params, state)
 
     sent = _sent(step, params, _init(optimizer, params), x)
     self.assertNotEmpty(sent)

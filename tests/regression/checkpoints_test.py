@@ -90,7 +90,8 @@ class CheckpointsTest(parameterized.TestCase):
             tree = _as_in_pristine(tree)
       checkpoints.save(form, cls.directory / f'fork-{name}-{form}', tree)
     subprocess.run(
-        [sys.executable, checkpoints.__file__, scratch],
+        [sys.executable, '-m', checkpoints.__name__, scratch],
+        cwd=pathlib.Path(__file__).parents[1],
         env={**os.environ, 'PYTHONPATH': str(pristine.directory())},
         check=True,
         timeout=300,

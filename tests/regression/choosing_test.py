@@ -19,12 +19,11 @@ from typing import Any
 from absl.testing import parameterized
 import chex
 import equinox as eqx
-from flax import linen
 from flax import nnx
 import jax
 import jax.numpy as jnp
+from support import flax_models
 from support import models
-from support import nets
 import numpy as np
 import optax
 from support.variants import ALL
@@ -57,24 +56,10 @@ def _all_but_the_third(model):
   return eqx.tree_at(lambda m: m.element3, everything, nothing)
 
 
-class _Linen(linen.Module):
-
-  @linen.compact
-  def __call__(self, x):  # pylint: disable=arguments-differ
-    return linen.Dense(2, name='last')(linen.Dense(4, name='first')(x))
-
-
-class _Nnx(nnx.Module):
-
-  def __init__(self):
-    self.first = nnx.Linear(3, 4, rngs=nnx.Rngs(0))
-    self.last = nnx.Linear(4, 2, rngs=nnx.Rngs(1))
-
-
 # Params with a last layer that has a weight and a bias: how its path ends, and
 # an accessor for it.
 _TREES = {
-    'module': (nets.Net, 'layers/1', lambda p: p.layers[1]),
+    'module': (models.Net, 'layers/1', lambda p: p.layers[1]),
     'raw_module': (
         models.MODELS['mlp'], 'layers/1', lambda p: p.layers[1]
     ),
@@ -93,17 +78,19 @@ _TREES = {
         lambda p: p[1],
     ),
     'linen': (
-        lambda: _Linen().init(jax.random.key(0), jnp.ones(3))['params'],
+        lambda: flax_models.linen_params(jnp.ones(3)),
         'last',
         lambda p: p['last'],
     ),
     'nnx_state': (
-        lambda: nnx.as_pure(nnx.state(_Nnx(), nnx.Param)),
+        lambda: nnx.as_pure(nnx.state(flax_models.Nnx(), nnx.Param)),
         'last',
         lambda p: p['last'],
     ),
     'nnx_params': (
-        lambda: nnx.state(_Nnx(), nnx.Param), 'last', lambda p: p['last']
+        lambda: nnx.state(flax_models.Nnx(), nnx.Param),
+        'last',
+        lambda p: p['last'],
     ),
 }  # fmt: skip
 
@@ -161,7 +148,7 @@ class ChoosingTest(chex.TestCase):
 
   @chex.variants(**ALL)
   def test_injected(self):
-    net = nets.Net()
+    net = models.Net()
     mask = optax.tree.path_mask('.*/weight') & ~optax.tree.path_mask('norm/.*')
     transform = optax.inject_hyperparams(optax.adamw)(
         1.0, weight_decay=0.5, mask=mask
@@ -171,7 +158,7 @@ class ChoosingTest(chex.TestCase):
         grads, self.variant(transform.init)(net), net
     )
     wanted = jax.tree.map(
-        lambda m, p: np.asarray(-0.5 * p * m), nets.weight_mask(net), net
+        lambda m, p: np.asarray(-0.5 * p * m), models.weight_mask(net), net
     )
     chex.assert_trees_all_close(updates, wanted)
 
@@ -193,7 +180,7 @@ class ChoosingTest(chex.TestCase):
         ),
     )
 
-  @chex.variants(with_jit=True, without_jit=True)
+  @chex.variants(**ALL)
   def test_muon(self):
     """It partitions the params, so most of them are hidden from the masks."""
     params, _ = models.params_of(models.MODELS['mlp']())
@@ -218,18 +205,6 @@ class ChoosingTest(chex.TestCase):
     weights = [updates.layers[0].weight for updates in found]
     self.assertTrue((weights[0] != weights[2]).all())
 
-  def test_masks_are_resolved_while_tracing_alone(self):
-    seen = []
-    mask = optax.tree.leaf_mask(lambda x: seen.append(x.shape) or x.ndim > 1)
-    transform = optax.masked(optax.scale(3.0), mask)
-    params = {'w': jnp.ones((2, 2)), 'b': jnp.ones(2)}
-    update = jax.jit(transform.update)
-    state = transform.init(params)
-    seen.clear()
-    for _ in range(3):
-      update(params, state)
-    self.assertLen(seen, 2)
-
   def test_typo_on_a_filtered_model_is_no_silence(self):
     params, _ = models.params_of(models.MODELS['mlp']())
     transform = optax.freeze(optax.tree.path_mask('layer/0/.*'))
@@ -245,7 +220,7 @@ class ChoosingTest(chex.TestCase):
   )  # fmt: skip
   def test_nnx_optimizer_with_variables_and_without(self, mask):
     """NNX gives `init` the variables, and `update` what they hold."""
-    model = _Nnx()
+    model = flax_models.Nnx()
     optimizer = nnx.Optimizer(
         model, optax.adamw(1.0, weight_decay=0.5, mask=mask), wrt=nnx.Param
     )

@@ -20,6 +20,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
+from support.training import train
 from support.training import train_by_line_search
 
 _TIMES = jnp.linspace(0.0, 1.5, 6)
@@ -69,23 +70,6 @@ def _loss(model):
   return jnp.mean((_solve(model) - _PATHS) ** 2)
 
 
-def _train_by_adam(model, steps):
-  """Returns the model and the losses on the way."""
-  transform = optax.adam(0.02)
-
-  @eqx.filter_jit
-  def step(model, state):
-    value, grads = eqx.filter_value_and_grad(_loss)(model)
-    updates, state = transform.update(grads, state, model)
-    return optax.apply_updates(model, updates), state, value
-
-  state, losses = transform.init(model), []
-  for _ in range(steps):
-    model, state, value = step(model, state)
-    losses.append(value.item())
-  return model, losses
-
-
 class NeuralODETest(chex.TestCase):
 
   def _assert_static_leaves_are_the_same(self, model):
@@ -99,7 +83,7 @@ class NeuralODETest(chex.TestCase):
     self.assertEqual(found, [True] * 4)
 
   def test_adam_then_lbfgs_learn_the_spiral_as_with_filtered_params(self):
-    model, losses = _train_by_adam(_NeuralODE(), 20)
+    model, losses = train(optax.adam(0.02), _NeuralODE(), _loss, 20)
     self.assertLess(losses[-1], 0.5 * losses[0])
     self._assert_static_leaves_are_the_same(model)
 

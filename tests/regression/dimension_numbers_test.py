@@ -16,14 +16,14 @@
 
 import functools
 
-from absl.testing import parameterized
 import chex
 import equinox as eqx
 import jax
-from support.nets import arange_like
-from support.nets import Net
+from support.models import arange_like
+from support.models import Net
 from optax import contrib
 from support.variants import ALL
+from support.variants import named
 
 
 def _of(numbers, params):
@@ -59,7 +59,7 @@ class DimensionNumbersTest(chex.TestCase):
     return updates
 
   @chex.variants(**ALL)
-  @parameterized.named_parameters((f'_{k}_', v) for k, v in _KINDS.items())
+  @named(_KINDS)
   def test_muon(self, make):
     found = self._updates(
         contrib.muon(0.1, muon_weight_dimension_numbers=make(_MUON)), Net()
@@ -68,7 +68,7 @@ class DimensionNumbersTest(chex.TestCase):
     chex.assert_trees_all_equal(found, wanted)
 
   @chex.variants(**ALL)
-  @parameterized.named_parameters((f'_{k}_', v) for k, v in _KINDS.items())
+  @named(_KINDS)
   def test_galore(self, make):
     galore = functools.partial(contrib.galore, 0.1, rank=1)
     found = self._updates(galore(weight_dimension_numbers=make(_GALORE)), Net())
@@ -84,7 +84,7 @@ class DimensionNumbersTest(chex.TestCase):
     wanted = self._updates(contrib.galore(0.1, rank=1), leaves)
     chex.assert_trees_all_equal(jax.tree.leaves(found), wanted)
 
-  @chex.variants(with_jit=True, without_jit=True)
+  @chex.variants(**ALL)
   def test_leaf_that_is_no_dimension_numbers_is_named_with_its_path(self):
     numbers = eqx.tree_at(
         lambda n: n.layers[1].weight, _of(_MUON, Net()), 'rows',

@@ -22,11 +22,13 @@ from typing import Any, NamedTuple
 from absl.testing import parameterized
 import chex
 import equinox as eqx
-from flax import linen
 from flax import nnx
 import jax
 import jax.numpy as jnp
 import optax
+from support import flax_models
+from support.models import weight_mask
+from support.training import make_step
 from support.training import train_by_line_search
 
 _X = jax.random.normal(jax.random.key(1), (16, 3))
@@ -51,27 +53,6 @@ def _loss_of_arrays(arrays):
   first_bias, first_weight, last_bias, last_weight = arrays
   hidden = jnp.tanh(_X @ first_weight + first_bias)
   return _distance(hidden @ last_weight + last_bias)
-
-
-class _Nnx(nnx.Module):
-  """Holds a PRNG key and a counter too, which are no params."""
-
-  def __init__(self):
-    rngs = nnx.Rngs(0)
-    self.first = nnx.Linear(3, 4, rngs=rngs)
-    self.dropout = nnx.Dropout(0.5, deterministic=True, rngs=rngs)
-    self.last = nnx.Linear(4, 2, rngs=rngs)
-
-  def __call__(self, x):  # pylint: disable=arguments-differ
-    return self.last(self.dropout(jnp.tanh(self.first(x))))
-
-
-class _Linen(linen.Module):
-
-  @linen.compact
-  def __call__(self, x):  # pylint: disable=arguments-differ
-    hidden = jnp.tanh(linen.Dense(4, name='first')(x))
-    return linen.Dense(2, name='last')(hidden)
 
 
 class _RawModule(eqx.Module):
@@ -163,12 +144,12 @@ def _namedtuple_of_modules():
 
 
 _RAW = {
-    'nnx_module': _Nnx,
+    'nnx_module': flax_models.Nnx,
     'raw_dataclass': lambda: _dataclass(_RawLayer),
     'namedtuple_of_raw_modules': _namedtuple_of_modules,
 }
 _CASES = _RAW | {
-    'linen_dict': lambda: _Linen().init(jax.random.key(0), _X)['params'],
+    'linen_dict': lambda: flax_models.linen_params(_X),
     'dataclass': lambda: _dataclass(_StaticLayer),
     'namedtuple': lambda: _AffineNet(
         _Affine(jnp.ones(4), jnp.ones((3, 4))),
@@ -198,7 +179,7 @@ def _make(name):
   def loss(found):
     assert jax.tree.structure(found) == treedef
     is_linen = name == 'linen_dict'
-    call = functools.partial(_Linen().apply, {'params': found})
+    call = functools.partial(flax_models.Linen().apply, {'params': found})
     return _distance(call(_X) if is_linen else found(_X))
 
   return model, loss
@@ -206,10 +187,6 @@ def _make(name):
 
 # Masks and labels, as functions and as trees. The functions see no leaf that
 # is not trained, or fail.
-
-
-def _weight_mask(params):
-  return jax.tree.map(lambda x: x.ndim > 1, params)
 
 
 def _weight_mask_tree(model):
@@ -233,7 +210,7 @@ def _schedule(count):
 
 def _adamws(model):
   """Each decays the weights alone."""
-  for mask in (_weight_mask, _weight_mask_tree(model)):
+  for mask in (weight_mask, _weight_mask_tree(model)):
     for factory in (optax.adamw, optax.inject_hyperparams(optax.adamw)):
       yield factory(_schedule, weight_decay=0.25, mask=mask)
 
@@ -257,24 +234,22 @@ def _adamw_by_hand():
   return arrays
 
 
+# This search compiles fast. The default one is in diffrax_test.
+_LBFGS = optax.lbfgs(
+    memory_size=2,
+    linesearch=optax.scale_by_backtracking_linesearch(15, store_grad=True),
+)
+
+
 @functools.cache
 def _lbfgs_by_hand(is_held):
   """Returns arrays and losses; where held, the first layer's are constants."""
   number = 2 if is_held else 0
   constants, params = _start()[:number], _start()[number:]
   params, losses = train_by_line_search(
-      optax.lbfgs(), params, lambda xs: _loss_of_arrays(constants + xs), 4
+      _LBFGS, params, lambda xs: _loss_of_arrays(constants + xs), 4
   )
   return constants + params, losses
-
-
-def _make_step(transform, loss):
-  def step(model, state):
-    grads = eqx.filter_grad(loss)(model)
-    updates, state = transform.update(grads, state, model)
-    return optax.apply_updates(model, updates), state
-
-  return step
 
 
 def _each(names):
@@ -305,10 +280,10 @@ class FrameworksTest(chex.TestCase):
   def test_adamw_decays_the_weights_alone(self, name, run):
     start, loss = _make(name)
     for transform in _adamws(start):
-      step = run(_make_step(transform, loss))
+      step = run(make_step(transform, loss))
       model, state = start, transform.init(start)
       for _ in range(3):
-        model, state = step(model, state)
+        model, state, _ = step(model, state)
       chex.assert_trees_all_close(
           _arrays(model), _adamw_by_hand(), rtol=1e-4, atol=1e-5
       )
@@ -322,12 +297,12 @@ class FrameworksTest(chex.TestCase):
         for x, g in zip(_start(), jax.grad(_loss_of_arrays)(_start()))
     ]
     tree = _labels(_weight_mask_tree(start))
-    for labels in (lambda params: _labels(_weight_mask(params)), tree):
+    for labels in (lambda params: _labels(weight_mask(params)), tree):
       transform = optax.partition(
           {'weight': optax.sgd(0.5), 'bias': optax.sgd(0.25)}, labels
       )
-      step = run(_make_step(transform, loss))
-      model, _ = step(start, transform.init(start))
+      step = run(make_step(transform, loss))
+      model, _, _ = step(start, transform.init(start))
       chex.assert_trees_all_close(
           _arrays(model), wanted, rtol=1e-5, atol=1e-6
       )
@@ -350,8 +325,8 @@ class FrameworksTest(chex.TestCase):
     grads = jax.grad(_loss_of_arrays)(_start())
     wanted = [x - 0.5 * g for x, g in zip(_start(), grads)]
     for transform in transforms:
-      step = _make_step(transform, loss)
-      model, _ = step(start, transform.init(start))
+      step = make_step(transform, loss)
+      model, _, _ = step(start, transform.init(start))
       chex.assert_trees_all_equal(_arrays(model)[:2], _start()[:2])
       chex.assert_trees_all_close(_arrays(model)[2:], wanted[2:], rtol=1e-5)
       self._assert_other_leaves_are_the_same(model, start)
@@ -359,7 +334,7 @@ class FrameworksTest(chex.TestCase):
   @_each(_RAW)
   def test_lbfgs_takes_the_raw_model(self, name):
     start, loss = _make(name)
-    model, losses = train_by_line_search(optax.lbfgs(), start, loss, 4)
+    model, losses = train_by_line_search(_LBFGS, start, loss, 4)
     wanted, wanted_losses = _lbfgs_by_hand(is_held=False)
     self.assertLess(losses[-1], 0.2 * losses[0])
     chex.assert_trees_all_close(losses, wanted_losses, rtol=1e-5)
@@ -370,7 +345,7 @@ class FrameworksTest(chex.TestCase):
   def test_lbfgs_of_the_last_layer_leaves_the_first_as_it_is(self, name):
     start, loss = _make(name)
     transform = optax.selective_transform(
-        optax.lbfgs(), freeze_mask=_held(start)
+        _LBFGS, freeze_mask=_held(start)
     )
     model, losses = train_by_line_search(transform, start, loss, 4)
     wanted, wanted_losses = _lbfgs_by_hand(is_held=True)
@@ -386,7 +361,7 @@ class NnxOptimizerTest(chex.TestCase):
 
   def _make_optimizer(self, make_transform):
     """Returns a module and an optimizer of its params."""
-    net = _with_arrays(_Nnx(), _start())
+    net = _with_arrays(flax_models.Nnx(), _start())
     params = nnx.as_pure(nnx.state(net, nnx.Param))
     return net, nnx.Optimizer(net, make_transform(params), wrt=nnx.Param)
 
@@ -424,9 +399,9 @@ class NnxOptimizerTest(chex.TestCase):
 
     def make_transform(params):
       if not is_held:
-        return optax.lbfgs()
+        return _LBFGS
       mask = _held(params)
-      return optax.selective_transform(optax.lbfgs(), freeze_mask=mask)
+      return optax.selective_transform(_LBFGS, freeze_mask=mask)
 
     net, optimizer = self._make_optimizer(make_transform)
     losses = [step(net, optimizer).item() for _ in range(4)]

@@ -23,9 +23,9 @@ import jax
 import jax.numpy as jnp
 from support.masks import FUNCTIONS
 from support.masks import TREES
-from support.nets import arange_like
-from support.nets import Net
-from support.nets import weight_mask
+from support.models import arange_like
+from support.models import Net
+from support.models import weight_mask
 import numpy as np
 import optax
 from support.variants import ALL
@@ -172,7 +172,7 @@ class InjectTest(chex.TestCase):
     with self.assertRaisesRegex(ValueError, 'static_args'):
       optax.inject_hyperparams(optax.adamw, static_args='msak')
 
-  @chex.variants(with_jit=True, without_jit=True, with_pmap=True)
+  @chex.variants(**ALL)
   def test_mask_function_under_an_unknown_name_is_an_error(self):
     def factory(learning_rate, decay_filter):
       return optax.adamw(learning_rate, mask=decay_filter)

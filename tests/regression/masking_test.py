@@ -14,21 +14,25 @@
 # ==============================================================================
 """Masks that are trees and masks that are functions, told apart as meant."""
 
+import re
+
 from absl.testing import parameterized
 import chex
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from support import errors
 from support.masks import FUNCTIONS
 from support.masks import StaticModule
 from support.masks import TREES
-from support.nets import arange_like
-from support.nets import Net
-from support.nets import weight_mask
+from support.models import arange_like
+from support.models import Net
+from support.models import weight_mask
 import numpy as np
 import optax
 from support.variants import ALL
 from support.variants import named
+from support.variants import TRACED
 
 
 class MaskedTest(chex.TestCase):
@@ -128,20 +132,6 @@ class MaskedTest(chex.TestCase):
     assert sum(jax.tree.leaves(chosen)) == 1
     self._assert_triples(transform, net, chosen)
 
-  @chex.variants(with_jit=True, without_jit=True)
-  @named(FUNCTIONS | TREES)
-  def test_state_map_params_takes_every_mask(self, make):
-    net = Net()
-    transform = optax.masked(optax.trace(0.9), make())
-    state = self.variant(transform.init)(net)
-    doubled = optax.tree.map_params(transform, lambda x: x + 2.0, state)
-    trace = doubled.inner_state.trace
-    chosen = jax.tree.map(lambda m, x: x if m else None, weight_mask(net), net)
-    chex.assert_trees_all_equal(
-        jax.tree.leaves(trace),
-        [2.0 * jnp.ones_like(x) for x in jax.tree.leaves(chosen)],
-    )
-
 
 class AdamWTest(chex.TestCase):
   """AdamW decays what the mask chooses, by the amount that it should."""
@@ -214,17 +204,11 @@ class ErrorsTest(chex.TestCase):
   def _assert_error(self, mask, *words, params=None):
     params = Net() if params is None else params
     transform = optax.masked(optax.scale(3.0), mask)
-    inner = optax.scale(3.0)
-    state = optax.MaskedState(inner.init(params))
-    calls = (
-        lambda: self.variant(transform.init)(params),
-        lambda: self.variant(transform.update)(params, state, params),
-    )
-    for call in calls:
-      with self.assertRaises(ValueError) as caught:
-        call()
-      for word in words:
-        self.assertIn(word, str(caught.exception))
+    state = optax.MaskedState(optax.EmptyState())
+    errors.assert_fails(
+        transform, state, params, params,
+        *map(re.escape, words), jit=self.variant,
+    )  # fmt: skip
 
   @chex.variants(**ALL)
   @parameterized.named_parameters(
@@ -277,7 +261,7 @@ class ErrorsTest(chex.TestCase):
     with self.assertRaises(Mine):
       optax.masked(optax.scale(3.0), mask).init(Net())
 
-  @chex.variants(with_jit=True, with_pmap=True)
+  @chex.variants(**TRACED)
   def test_traced_mask_says_that_masks_are_static(self):
     net = Net()
 

@@ -18,7 +18,6 @@ Wherever params may be given, the model itself may be, and what comes back is as
 if it had been filtered by hand.
 """
 
-import functools
 import warnings
 
 from absl.testing import parameterized
@@ -28,7 +27,6 @@ import jax
 from support import models
 import numpy as np
 import optax
-from optax import contrib
 from support import variants
 from support import walk
 
@@ -129,8 +127,7 @@ class VariantsTest(chex.TestCase):
   def test_training(self, label):
     self._check_training(label)
 
-  # Without a device, chex hands over NumPy's arrays, which L-BFGS cannot take.
-  @chex.variants(**variants.ALL | {'without_device': False})
+  @chex.variants(**variants.WITH_JAX_ARRAYS)
   def test_training_by_lbfgs(self):
     self._check_training('optax.lbfgs')
 
@@ -200,44 +197,3 @@ class FunctionsOfModelsTest(chex.TestCase):
           lambda old, new, s=step: optax.periodic_update(new, old, s, 2),
           weight,
       )
-
-  @chex.variants(**variants.ALL)
-  def test_map_params_with_the_model_beside_the_state(self):
-    model = models.MODELS['mlp']()
-    params, static = models.params_of(model)
-    transform = optax.masked(optax.adam(0.1), walk.matrices)
-
-    def run(params):
-      state = transform.init(params)
-      model = eqx.combine(params, static)
-      return optax.tree.map_params(
-          transform, lambda s, p: s + p, state, model
-      ).inner_state[0].mu
-
-    found = self.variant(run)(params)
-    weights = eqx.filter(params, walk.matrices(params))
-    chex.assert_trees_all_equal(
-        jax.tree.leaves(found), list(map(np.asarray, jax.tree.leaves(weights)))
-    )
-
-  @chex.variants(**variants.ALL)
-  def test_schedule_free_eval_params_of_a_model(self):
-    model = models.MODELS['mlp']()
-    params, static = models.params_of(model)
-    transform = contrib.schedule_free_sgd(0.5)
-
-    def run(params, whole):
-      state = transform.init(params)
-      updates, state = transform.update(params, state, params)
-      params = optax.apply_updates(params, updates)
-      given = eqx.combine(params, static) if whole else params
-      averaged = contrib.schedule_free_eval_params(state, given)
-      if whole:
-        assert averaged.activation is model.activation
-      return models.params_of(averaged)[0]
-
-    whole, filtered = (
-        self.variant(functools.partial(run, whole=whole))(params)
-        for whole in (True, False)
-    )
-    chex.assert_trees_all_equal(whole, filtered)

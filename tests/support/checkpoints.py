@@ -14,8 +14,8 @@
 # ==============================================================================
 """Training that is kept in checkpoints, by the Optax that is on the path.
 
-As a program, run with pristine Optax, it keeps what it trains and goes on with
-what the fork has kept.
+`python -m support.checkpoints`, run with pristine Optax, keeps what it trains
+and goes on with what the fork has kept.
 """
 
 import functools
@@ -28,7 +28,7 @@ import equinox as eqx
 import flax.serialization
 import jax
 import jax.numpy as jnp
-from support import nets
+from support import models
 import optax
 import orbax.checkpoint as ocp
 
@@ -36,12 +36,12 @@ _KEY = jax.random.key(0)
 _LABELS = functools.partial(jax.tree.map, lambda x: 'vw'[x.ndim > 1])
 
 OPTIMIZERS = {
-    'adamw': optax.adamw(0.1, weight_decay=0.1, mask=nets.weight_mask),
+    'adamw': optax.adamw(0.1, weight_decay=0.1, mask=models.weight_mask),
     'partition': optax.partition(
         {'w': optax.adam(0.1), 'v': optax.sgd(0.01, momentum=0.9)}, _LABELS
     ),
     'inject': optax.inject_hyperparams(optax.adamw, static_args='mask')(
-        optax.linear_schedule(0.1, 0.01, 5), mask=nets.weight_mask
+        optax.linear_schedule(0.1, 0.01, 5), mask=models.weight_mask
     ),
     'multi_steps': optax.MultiSteps(optax.adam(0.1), 2),
     'schedule_free': optax.contrib.schedule_free_adamw(0.1),
@@ -52,7 +52,7 @@ OPTIMIZERS = {
     'inject_mask': optax.inject_hyperparams(optax.adamw)(
         optax.linear_schedule(0.1, 0.01, 5),
         weight_decay=0.1,
-        mask=nets.weight_mask,
+        mask=models.weight_mask,
     ),
     'inject_dtype': optax.inject_hyperparams(optax.adafactor)(0.1),
 }

@@ -12,25 +12,25 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""What is wrong at one place is an error that names the place."""
+"""A wrong argument is an error that names the place."""
 
 import pytest
-from support import trees
 
 
-def assert_fails(transform, state, prefix: trees.Prefix, *words: str) -> None:
+def assert_fails(transform, state, params, updates, *words, jit=lambda f: f):
   """Checks that `init` and `update` raise a ValueError that says these words.
 
   Args:
     transform: a transformation with something wrong.
     state: a state for `update`, which `init` could not make.
-    prefix: of the model that it is given.
+    params: params or a model.
+    updates: what `update` is given.
     *words: regular expressions.
+    jit: is applied to both functions.
   """
-  grads = trees.grads_of(prefix.params)
   for call in (
-      lambda: transform.init(prefix.model),
-      lambda: transform.update(grads, state, prefix.model),
+      lambda: jit(transform.init)(params),
+      lambda: jit(transform.update)(updates, state, params),
   ):
     with pytest.raises(ValueError) as caught:
       call()

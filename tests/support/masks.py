@@ -19,8 +19,8 @@ import functools
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from support.nets import Net
-from support.nets import weight_mask
+from support.models import Net
+from support.models import weight_mask
 import numpy as np
 
 

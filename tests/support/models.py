@@ -12,7 +12,11 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Raw Equinox models: one for each thing that a model holds beside params."""
+"""Equinox modules that the tests train, filtered and raw.
+
+`Net` holds params alone. `MODELS` are raw: one for each thing that a model
+holds beside its params.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -24,6 +28,41 @@ import jax.numpy as jnp
 import numpy as np
 
 _KEYS = jax.random.split(jax.random.key(0), 3)
+
+
+class Net(eqx.Module):
+  """A callable model; all its leaves are arrays."""
+
+  layers: list
+  norm: eqx.nn.LayerNorm
+  activation: Callable = eqx.field(static=True)
+
+  def __init__(self, key=jax.random.key(0)):
+    keys = jax.random.split(key)
+    self.layers = [
+        eqx.nn.Linear(3, 4, key=keys[0]),
+        eqx.nn.Linear(4, 2, key=keys[1]),
+    ]
+    self.norm = eqx.nn.LayerNorm(4)
+    self.activation = jax.nn.tanh
+
+  def __call__(self, x):
+    hidden = self.activation(self.norm(self.layers[0](x)))
+    return self.layers[1](hidden)
+
+
+def weight_mask(params):
+  """True on weight matrices, False on biases and on scales."""
+  return jax.tree.map(lambda x: x.ndim > 1, params)
+
+
+def arange_like(params):
+  """Returns params of the same structure with other, distinct values."""
+  leaves, treedef = jax.tree.flatten(params)
+  return treedef.unflatten(
+      jnp.arange(1.0, leaf.size + 1).reshape(leaf.shape) + number
+      for number, leaf in enumerate(leaves)
+  )
 
 
 class _WithDropout(eqx.Module):

@@ -12,17 +12,27 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""How the tests train by a line search, whatever the params are."""
+"""How the tests train, whatever the params are."""
 
 import equinox as eqx
+import numpy as np
 import optax
 
 
-def train_by_line_search(transform, params, loss, steps):
-  """Returns the params, which may be a model, and the loss of each step."""
-  value_and_grad = optax.value_and_grad_from_state(loss)
+def make_step(transform, loss, value_and_grad=None):
+  """Returns a function from params and state to new ones and the loss.
 
-  @eqx.filter_jit
+  Args:
+    transform: an optimizer, with a line search or without.
+    loss: a function of the params, which may be a model.
+    value_and_grad: where these come from, if not from `eqx.filter_grad`; it is
+      given the state too.
+  """
+  transform = optax.with_extra_args_support(transform)
+  if value_and_grad is None:
+    differentiated = eqx.filter_value_and_grad(loss)
+    value_and_grad = lambda params, state: differentiated(params)
+
   def step(params, state):
     value, grad = value_and_grad(params, state=state)
     updates, state = transform.update(
@@ -30,8 +40,22 @@ def train_by_line_search(transform, params, loss, steps):
     )
     return optax.apply_updates(params, updates), state, value
 
+  return step
+
+
+def train(transform, params, loss, steps, *, jit=eqx.filter_jit, **kwargs):
+  """Returns the params and the loss of each step."""
+  step = jit(make_step(transform, loss, **kwargs))
   state, losses = transform.init(params), []
   for _ in range(steps):
     params, state, value = step(params, state)
-    losses.append(value.item())
+    losses.append(np.asarray(value).item())
   return params, losses
+
+
+def train_by_line_search(transform, params, loss, steps, **kwargs):
+  """Returns the same; value and gradient are those of the search, if known."""
+  value_and_grad = optax.value_and_grad_from_state(loss)
+  return train(
+      transform, params, loss, steps, value_and_grad=value_and_grad, **kwargs
+  )

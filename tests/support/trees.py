@@ -330,7 +330,7 @@ def _draw_place(draw, prefix):
 
 
 @st.composite
-def holes(draw, values: st.SearchStrategy[tuple[Any, Any]]):
+def prefixes_and_places(draw, values: st.SearchStrategy[tuple[Any, Any]]):
   """Draws a prefix, how to put something at a place of it, and the path."""
   prefix = draw(prefixes(values))
   path, _, _, put = _draw_place(draw, prefix)

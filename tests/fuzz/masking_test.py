@@ -200,7 +200,9 @@ class ErrorsTest(chex.TestCase):
   def _assert_fails(self, mask, prefix, *words):
     transform = optax.masked(optax.scale(3.0), mask)
     state = optax.MaskedState(optax.EmptyState())
-    errors.assert_fails(transform, state, prefix, *words)
+    errors.assert_fails(
+        transform, state, prefix.model, trees.grads_of(prefix.params), *words
+    )
 
   @given(trees.broken(trees.BOOLS, _NO_BOOLS), trees.FORMS)
   def test_wrong_masks(self, broken, form):
@@ -212,9 +214,9 @@ class ErrorsTest(chex.TestCase):
         'is not a prefix of the params|must be booleans',
     )
 
-  @given(trees.holes(trees.BOOLS), trees.FORMS)
-  def test_traced_masks(self, hole, form):
-    (mask, put, path), (give, name) = hole, form
+  @given(trees.prefixes_and_places(trees.BOOLS), trees.FORMS)
+  def test_traced_masks(self, place, form):
+    (mask, put, path), (give, name) = place, form
     jax.eval_shape(
         lambda flag: self._assert_fails(
             give(put(flag)),

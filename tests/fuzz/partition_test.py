@@ -78,7 +78,9 @@ class ErrorsTest(chex.TestCase):
   def _assert_fails(self, labels, prefix, *words):
     transform = optax.partition(_TRANSFORMS, labels)
     state = optax.transforms.PartitionState({})
-    errors.assert_fails(transform, state, prefix, *words)
+    errors.assert_fails(
+        transform, state, prefix.model, trees.grads_of(prefix.params), *words
+    )
 
   @given(trees.broken(trees.LABEL_VALUES, _UNKNOWN), trees.FORMS)
   def test_wrong_labels(self, broken, form):
@@ -90,9 +92,9 @@ class ErrorsTest(chex.TestCase):
         'is not a prefix of the params|has no transformation|must be hashable',
     )
 
-  @given(trees.holes(trees.LABEL_VALUES), trees.FORMS)
-  def test_traced_labels(self, hole, form):
-    (labels, put, path), (give, name) = hole, form
+  @given(trees.prefixes_and_places(trees.LABEL_VALUES), trees.FORMS)
+  def test_traced_labels(self, place, form):
+    (labels, put, path), (give, name) = place, form
     jax.eval_shape(
         lambda label: self._assert_fails(
             give(put(label)),

@@ -1,0 +1,96 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Freezing by every kind of mask, and by what to train."""
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from support import models
+from support.masks import FUNCTIONS
+from support.masks import TREES
+from support.models import Net
+from support.models import weight_mask
+from support.variants import ALL
+from support.variants import named
+
+_SGD = optax.sgd(0.5, momentum=0.5)
+
+
+class FreezingTest(chex.TestCase):
+
+  def _assert_trains(self, transform, chosen):
+    """Checks that half of the gradient goes where chosen, and nothing else."""
+    net = Net()
+    grads = models.arange_like(net)
+    state = self.variant(transform.init)(net)
+    updates, _ = self.variant(transform.update)(grads, state, net)
+    wanted = jax.tree.map(
+        lambda m, g: np.asarray(-0.5 * g if m else 0 * g), chosen, grads
+    )
+    chex.assert_trees_all_equal(updates, wanted)
+
+  @chex.variants(**ALL)
+  @named(FUNCTIONS | TREES)
+  def test_train_mask_says_what_is_trained(self, make):
+    self._assert_trains(
+        optax.selective_transform(_SGD, train_mask=make()), weight_mask(Net())
+    )
+
+  @chex.variants(**ALL)
+  @named(FUNCTIONS | TREES)
+  def test_freeze_mask_says_what_is_not(self, make):
+    chosen = jax.tree.map(lambda m: not m, weight_mask(Net()))
+    self._assert_trains(
+        optax.selective_transform(_SGD, freeze_mask=make()), chosen
+    )
+    self._assert_trains(optax.chain(_SGD, optax.freeze(make())), chosen)
+
+  def test_frozen_leaves_have_no_state(self):
+    transform = optax.selective_transform(_SGD, train_mask=weight_mask)
+    shapes = {x.shape for x in jax.tree.leaves(transform.init(Net()))}
+    self.assertEqual(shapes, {(4, 3), (2, 4)})
+
+  @chex.variants(**ALL)
+  def test_frozen_layer_of_a_raw_model(self):
+    model = models.MODELS['mlp']()
+    params, _ = models.params_of(model)
+    transform = optax.selective_transform(
+        _SGD, freeze_mask=optax.tree.path_mask('layers/0/.*')
+    )
+    state = transform.init(model)
+    updates = self.variant(lambda g, s: transform.update(g, s, model)[0])(
+        params, state
+    )
+    chex.assert_trees_all_equal(
+        updates.layers[0],
+        jax.tree.map(np.zeros_like, params.layers[0]),
+    )
+    chex.assert_trees_all_close(
+        updates.layers[1],
+        jax.tree.map(lambda p: np.asarray(-0.5 * p), params.layers[1]),
+    )
+
+  def test_wrong_mask_is_named_with_its_path(self):
+    params = {'w': jnp.ones(2), 'b': jnp.ones(2)}
+    mask = {'w': 'yes', 'b': True}
+    for transform in (
+        optax.freeze(mask),
+        optax.selective_transform(_SGD, freeze_mask=mask),
+        optax.selective_transform(_SGD, train_mask=lambda _: mask),
+    ):
+      with self.assertRaisesRegex(ValueError, r"\['w'\].*'yes'"):
+        transform.init(params)
