@@ -79,6 +79,9 @@ def _expressions(jaxpr: core.Jaxpr, consts) -> Iterator[str]:
 
   effects = []
   for eqn in jaxpr.eqns:
+    if eqn.primitive.name == 'copy':  # Where buffers are, not what is in them.
+      known[eqn.outvars[0]] = expression(eqn.invars[0])
+      continue
     parameters = {
         key: _parameter(value) for key, value in sorted(eqn.params.items())
     }

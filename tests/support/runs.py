@@ -133,7 +133,7 @@ class SettingRun(_Run):
     updates, state, small = self._update(grads, state, params, extra_args)
     return updates, state, self._optax.apply_updates(params, small)
 
-  def programs(self) -> list[Any]:
+  def programs(self) -> dict[str, Any]:
     """Returns what `init` and `step` compute, and the structure of states.
 
     There is one more for a second step if the first changes what a state is
@@ -142,13 +142,20 @@ class SettingRun(_Run):
     like = lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype)
     params, grads = jax.tree.map(like, (self.params, self._draw()))
     program, state = programs.trace(self.init, params)
-    found = [program, states.structure(state)]
-    for _ in range(2):
+    traced = {'init': (program, state)}
+    if self._name.endswith('linesearch'):
+      # In pristine, the first state has weak types, and steps give others.
+      state = jax.tree.map(like, state)
+    for name in ('step', 'second step'):
       old = state
       program, (_, state, _) = programs.trace(self.step, params, old, grads)
-      found += [program, states.structure(state)]
+      traced[name] = program, state
       if _is_like(old, state):
         break
+    found = {}
+    for name, (program, state) in traced.items():
+      found |= {f'{name}, {path}': what for path, what in program.items()}
+      found[f'{name}, structure'] = states.structure(state)
     return found
 
   def train(self, steps: int, jit: Callable[..., Any] = jax.jit):
@@ -160,8 +167,8 @@ class SettingRun(_Run):
       steps: their number.
       jit: what makes a program of a function, the identity for eager steps.
     """
-    step, params, state = jit(self.step), self.params, jit(self.init)(self.params)
-    first, updates = state, []
+    step, params, updates = jit(self.step), self.params, []
+    state = first = jit(self.init)(params)
     for grads in self.grads(steps):
       update, state, params = step(params, state, grads)
       updates.append(update)

@@ -65,6 +65,14 @@ def bits(arrays: dict[str, np.ndarray]) -> dict[str, tuple[Any, ...]]:
   return {k: (x.shape, x.dtype, x.tobytes()) for k, x in arrays.items()}
 
 
+def differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
+  """Returns the paths at which two results are not the same."""
+  paths = found.keys() | wanted.keys()
+  missing = object()
+  is_same = lambda k: found.get(k, missing) == wanted.get(k, missing)
+  return sorted(path for path in paths if not is_same(path))
+
+
 def assert_near(
     found: dict[str, np.ndarray], wanted: dict[str, np.ndarray], message=''
 ) -> None:
