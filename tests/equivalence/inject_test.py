@@ -12,7 +12,11 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Injection without `static_args` is pristine's with the right ones."""
+"""Injection without `static_args` is pristine's with the right ones.
+
+Programs are compared as JAX traces them. With `--full`, each setting trains for
+three steps: bit-identical to pristine, and close to the plain optimizer.
+"""
 
 import warnings
 
@@ -21,11 +25,16 @@ import jax
 import numpy as np
 import optax
 from optax_fork import pristine
+import pytest
+from support import factories
+from support import runs
 from support import settings
+from support import states
 
 _RTOL = 1e-4
 # Params are of size one: what is lost by rounding them.
 _ATOL = 1e-6
+_STEPS = 3
 
 # Pristine cannot forward *args, and takes a mask function for a mask here.
 _NOT_ON_PRISTINE = {
@@ -41,14 +50,19 @@ _NOT_PLAIN = {
 }
 # Where rounding decides: bfloat16, and the variance of one gradient is zero.
 _ILL_CONDITIONED = {'optax.scale_by_stddev(bias_correction=flipped)'}
-_ROUNDED = 'optax.scale_by_zoom_linesearch()'
+# Its first state has weak types on pristine, when it is not injected, too.
+_WEAKLY_TYPED = 'optax.scale_by_backtracking_linesearch('
 
 _FORK = lambda: optax
 
 
-def _run(load, label, mode):
+def _run(load, label, injected=None):
   library, known = settings.by_label(load)
-  return settings.run(library, known[label], mode)
+  return runs.SettingRun(library, known[label], injected)
+
+
+def _train(load, label, injected=None):
+  return _run(load, label, injected).train(_STEPS)
 
 
 def _has_plain(label):
@@ -56,28 +70,56 @@ def _has_plain(label):
   return label not in others and 'bfloat16' not in label
 
 
+def _is_rounded(label):
+  return label.partition('(')[0] in settings.ROUNDED
+
+
 class InjectTest(parameterized.TestCase):
+
+  is_full = False
+
+  @pytest.fixture(autouse=True)
+  def _options(self, request):
+    self.is_full = request.config.getoption('--full')
 
   def setUp(self):
     super().setUp()
     warnings.simplefilter('ignore')  # Of deprecated factories.
-    self.addCleanup(jax.clear_caches)
+    if self.is_full:  # Or what is compiled would fill the memory.
+      self.addCleanup(jax.clear_caches)
 
   @parameterized.named_parameters(
-      (setting.label, setting) for setting in settings.settings(optax)
+      (setting.label, setting.label)
+      for setting in settings.of_factories(optax)
   )
-  def test_setting(self, setting):
-    found = settings.run(optax, setting, 'bare')
-    if setting.label not in _NOT_ON_PRISTINE:
+  def test_setting(self, label):
+    if label not in _NOT_ON_PRISTINE:
+      self._compare_programs(label)
+    if not self.is_full and label not in _NOT_ON_PRISTINE:
+      return
+    found = _train(_FORK, label, 'inferred')
+    if label not in _NOT_ON_PRISTINE:
       with self.subTest('bit-identical to pristine with right static_args'):
-        wanted = _run(pristine.load, setting.label, 'static_args')
-        if setting.label.partition('(')[0] in settings.ROUNDED:
-          settings.assert_near(found, wanted)
+        wanted = _train(pristine.load, label, 'named')
+        if _is_rounded(label):
+          states.assert_near(found, wanted)
         else:
-          self.assertEqual(settings.bits(found), settings.bits(wanted))
-    if _has_plain(setting.label):
+          both = map(states.bits, (found, wanted))
+          self.assertEqual(states.differences(*both), [])
+    if _has_plain(label):
       with self.subTest('close to the plain optimizer'):
-        self._assert_near(found, settings.run(optax, setting, 'plain'))
+        self._assert_near(found, _train(_FORK, label))
+
+  def _compare_programs(self, label):
+    """Asserts that the fork infers what is right."""
+    # What is rounded otherwise, settings_test compares when it is not injected.
+    load = _FORK if _is_rounded(label) else pristine.load
+    found = _run(_FORK, label, 'inferred').programs()
+    wanted = _run(load, label, 'named').programs()
+    differences = states.differences(found, wanted)
+    if label.startswith(_WEAKLY_TYPED):
+      differences.remove('init, .inner_state.info.num_linesearch_steps')
+    self.assertEqual(differences, [])
 
   def _assert_near(self, found, plain):
     for path, array in plain.items():
@@ -87,27 +129,29 @@ class InjectTest(parameterized.TestCase):
             atol=_ATOL + _RTOL * np.max(np.abs(array), initial=0),
         )  # fmt: skip
 
-  @parameterized.parameters(*sorted(_NOT_ON_PRISTINE), _ROUNDED)
+  @parameterized.parameters(
+      *sorted(_NOT_ON_PRISTINE), *(f'{label}()' for label in settings.ROUNDED)
+  )
   def test_what_is_not_as_on_pristine_is_not(self, label):
-    found = settings.bits(_run(_FORK, label, 'bare'))
+    found = _run(_FORK, label, 'inferred').programs()
     try:
-      wanted = settings.bits(_run(pristine.load, label, 'static_args'))
+      wanted = _run(pristine.load, label, 'named').programs()
     except TypeError:
-      wanted = None
-    self.assertNotEqual(found, wanted)
+      wanted = {}
+    self.assertNotEqual(states.differences(found, wanted), [])
 
   @parameterized.parameters(sorted(_NOT_PLAIN))
   def test_what_is_not_plain_fails(self, label):
     with self.assertRaises(TypeError):
-      _run(_FORK, label, 'plain')
+      _run(_FORK, label).programs()
 
   @parameterized.parameters(sorted(_ILL_CONDITIONED))
   def test_what_is_ill_conditioned_is_not_near(self, label):
     with self.assertRaises(AssertionError):
-      self._assert_near(*(_run(_FORK, label, m) for m in ('bare', 'plain')))
+      self._assert_near(_train(_FORK, label, 'inferred'), _train(_FORK, label))
 
-  def test_walk_finds_the_factories_that_there_are(self):
-    labels = [setting.label for setting in settings.settings(optax)]
+  def test_settings_are_of_the_factories_that_there_are(self):
+    labels = [setting.label for setting in settings.of_factories(optax)]
     found = {label.partition('(')[0] for label in labels}
-    self.assertEqual(found, set(settings.factories(optax)))
+    self.assertEqual(found, set(factories.public(optax)))
     self.assertGreater(len(found), 110)

@@ -12,15 +12,19 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Twenty steps of every setting are, bit for bit, those of pristine Optax.
+"""Every setting computes, bit for bit, what it computes in pristine Optax.
 
-Each setting of each public factory: once jitted and once eager, with params in
-a dict or in a nested tree, in float32, bfloat16 or float64, which go round from
-setting to setting. With `--full`, all twelve combinations for each.
+Programs are compared as JAX traces them, with params in a dict in float32 and
+in a nested tree in bfloat16, and the defaults in float64, too: the same program
+gives the same bits. Steps run where that does not tell: eagerly for the
+defaults, and where a line search is rounded otherwise. With `--full`, each
+setting trains for twenty steps in all twelve layouts, dtypes and modes.
 """
 
+import contextlib
 import itertools
 import tempfile
+from typing import NamedTuple
 import warnings
 
 from absl.testing import parameterized
@@ -31,27 +35,50 @@ import numpy as np
 import optax
 from optax_fork import pristine
 import pytest
+from support import factories
+from support import runs
 from support import settings
+from support import states
 
 # Old JAX has `enable_x64` there.
 _X64 = jax if hasattr(jax, 'enable_x64') else jax.experimental
 
-_STEPS = 20
-_LAYOUTS = {'dict': lambda tree: tree, 'nested': settings.nested}
 _DTYPES = {
     'float32': jnp.float32, 'bfloat16': jnp.bfloat16, 'float64': jnp.float64
 }  # fmt: skip
-_MODES = {'jitted': jax.jit, 'eager': lambda function: function}
-_EVERY_RUN = tuple(itertools.product(_LAYOUTS, _DTYPES, _MODES))
 
-# Runs that show what is rounded otherwise on purpose; which one depends on JAX.
-_ROUNDED = [
-    ('optax.scale_by_zoom_linesearch()', 'dict', 'float32', mode)
-    for mode in _MODES
-]
+
+def _disable_jit(function):
+  """Returns a function that steps through loops, and compiles next to nothing."""
+
+  def run(*args):
+    with jax.disable_jit():
+      return function(*args)
+
+  return run
+
+
+_MODES = {'jitted': jax.jit, 'eager': lambda function: function}
+_SHORT_MODES = _MODES | {'no jit': _disable_jit}
+_FORK = lambda: optax
+
+
+class _Combination(NamedTuple):
+  layout: str
+  dtype: str
+  mode: str
+
+
+_ALL = tuple(itertools.starmap(
+    _Combination, itertools.product(runs.LAYOUTS, _DTYPES, _MODES)
+))  # fmt: skip
+
 # Outside of jit, the fork compiles the two loops of L-BFGS as one program. With
 # JAX 0.10 no bit differs, with 0.12 some do.
 _ROUNDED_EAGER = 'optax.scale_by_lbfgs'
+# Here `init` has another type on pristine, until the first step.
+_WITH_WEAK_TYPE = 'optax.scale_by_backtracking_linesearch('
+_WEAK_TYPE = 'init, .info.num_linesearch_steps'
 # Here pristine takes a mask function for a mask, and freezes everything.
 _FROZEN_ON_PRISTINE = 'optax.selective_transform(freeze_mask=function)'
 # Pristine takes no schedules here.
@@ -68,134 +95,191 @@ _ERRORS_IN_BFLOAT16 = {
     'optax.scale_by_novograd(mu_dtype=numpy)',
 }
 
-_FORK = lambda: optax
+_LABELS = [
+    label
+    for label in settings.by_label(_FORK)[1]
+    if label != _FROZEN_ON_PRISTINE
+]
 
 
-def _runs(number, every_run):
-  """Returns layouts, dtypes and modes for a setting, by its number."""
-  if every_run:
-    return _EVERY_RUN
-  layouts, dtypes = list(_LAYOUTS), list(_DTYPES)
-  return [
-      (layouts[number % 2], dtypes[number % 3], 'jitted'),
-      (layouts[(number + 1) % 2], dtypes[(number + 1) % 3], 'eager'),
-  ]
+def _is_rounded(label, mode):
+  factory = label.partition('(')[0]
+  if factory == _ROUNDED_EAGER and mode == 'eager':
+    return True
+  return factory in settings.ROUNDED
 
 
-def _call(function, load, label, layout, dtype, mode):
-  """Calls a function of settings for this run."""
+def _is_error(label, dtype):
+  in_bfloat16 = dtype == 'bfloat16' and label in _ERRORS_IN_BFLOAT16
+  return label in _ERRORS or in_bfloat16
+
+
+def _is_default(label):
+  return label.endswith('()') or ' of ' not in label and '=' not in label
+
+
+def _programs_of(label) -> list[tuple[str, str]]:
+  """Returns layouts and dtypes in which the programs of a setting are traced."""
+  if _is_rounded(label, 'jitted'):
+    return []
+  found = [('dict', 'float32'), ('nested', 'bfloat16')]
+  return found + [('dict', 'float64')] * _is_default(label)
+
+
+def _steps_of(label) -> list[_Combination]:
+  """Returns where a setting takes steps in the short form."""
+  if _is_rounded(label, 'jitted'):  # updates_test has them jitted.
+    found = [_Combination('dict', 'float32', 'no jit')]
+    if _is_default(label):
+      found.append(_Combination('nested', 'bfloat16', 'no jit'))
+    return found
+  return [_Combination('dict', 'float32', 'eager')] * _is_default(label)
+
+
+def _run(load, label, layout, dtype):
   library, known = settings.by_label(load)
-  return function(
-      library, known[label], 'plain', steps=_STEPS, dtype=_DTYPES[dtype],
-      layout=_LAYOUTS[layout], jit=_MODES[mode],
-  )  # fmt: skip
+  return runs.SettingRun(
+      library, known[label], dtype=_DTYPES[dtype], layout=layout
+  )
 
 
-def _result(load, *run):
-  """Returns arrays by path, or the type of the error."""
-  try:
-    return _call(settings.run, load, *run)
-  except Exception as error:  # pylint: disable=broad-exception-caught
-    return type(error)
+def _trained(load, label, combination, steps):
+  layout, dtype, mode = combination
+  run = _run(load, label, layout, dtype)
+  return states.bits(run.train(steps, _SHORT_MODES[mode]))
 
 
-def _steps(*run):
+def _each_step(label, combination, steps):
   """Yields what each step gives in the fork and in pristine Optax.
 
   Both start from what pristine had before the step, or what is lost in one step
   would grow in those after it.
   """
+  layout, dtype, mode = combination
+  jit = _SHORT_MODES[mode]
   new, old = (
-      _call(settings.training, load, *run) for load in (_FORK, pristine.load)
+      _run(load, label, layout, dtype) for load in (_FORK, pristine.load)
   )
-  params, state = old.params, old.state
-  treedef = jax.tree.structure(new.state)
-  for grads in old.grads:
-    found = new.step(params, treedef.unflatten(jax.tree.leaves(state)), grads)
-    wanted = old.step(params, state, grads)
-    yield settings.arrays(found), settings.arrays(wanted)
+  params, state = old.params, jit(old.init)(old.params)
+  treedef = jax.tree.structure(jit(new.init)(params))
+  new_step, old_step = jit(new.step), jit(old.step)
+  for grads in old.grads(steps):
+    found = new_step(params, treedef.unflatten(jax.tree.leaves(state)), grads)
+    wanted = old_step(params, state, grads)
+    yield states.arrays(found), states.arrays(wanted)
     _, state, params = wanted
 
 
-def _updates(result):
-  """Returns the updates of all steps, as one vector."""
-  arrays = [x.ravel() for k, x in result.items() if k.startswith("['u']")]
-  return np.concatenate(arrays).astype(np.float64)
+@contextlib.contextmanager
+def _compilation_cache():
+  """Compiles the same program, of the one and of the other Optax, once."""
+  if _X64 is not jax:
+    yield  # On CPUs, old JAX loads code that computes something else.
+    return
+  with tempfile.TemporaryDirectory() as directory:
+    options = {
+        'jax_compilation_cache_dir': directory,
+        'jax_persistent_cache_min_compile_time_secs': 0,
+        'jax_persistent_cache_min_entry_size_bytes': -1,
+    }
+    before = {name: getattr(jax.config, name) for name in options}
+    for name, value in options.items():
+      jax.config.update(name, value)
+    compilation_cache.reset_cache()
+    yield
+    for name, value in before.items():
+      jax.config.update(name, value)
+    compilation_cache.reset_cache()
 
 
 class SettingsTest(parameterized.TestCase):
 
-  every_run = False
-
-  @classmethod
-  def setUpClass(cls):
-    super().setUpClass()
-    if _X64 is not jax:
-      return  # On CPUs, old JAX loads code that computes something else.
-    # The same program, of the one and of the other Optax, is compiled once.
-    # pylint: disable-next=consider-using-with
-    directory = tempfile.TemporaryDirectory()
-    cls.addClassCleanup(directory.cleanup)
-    for name, value in {
-        'jax_compilation_cache_dir': directory.name,
-        'jax_persistent_cache_min_compile_time_secs': 0,
-        'jax_persistent_cache_min_entry_size_bytes': -1,
-    }.items():
-      cls.addClassCleanup(jax.config.update, name, getattr(jax.config, name))
-      jax.config.update(name, value)
-    compilation_cache.reset_cache()
-    cls.addClassCleanup(compilation_cache.reset_cache)
+  is_full = False
 
   @pytest.fixture(autouse=True)
   def _options(self, request):
-    self.every_run = request.config.getoption('--full')
+    self.is_full = request.config.getoption('--full')
 
   def setUp(self):
     super().setUp()
     warnings.simplefilter('ignore')  # Of deprecated factories.
-    # Or what is compiled would fill the memory.
-    self.addCleanup(jax.clear_caches)
+    if self.is_full:
+      self.enterContext(_compilation_cache())
+      # Or what is compiled would fill the memory.
+      self.addCleanup(jax.clear_caches)
 
-  @parameterized.named_parameters(
-      (label, number, label)
-      for number, label in enumerate(settings.by_label(_FORK)[1])
-      if label != _FROZEN_ON_PRISTINE
-  )
-  def test_twenty_steps(self, number, label):
-    factory = label.partition('(')[0]
-    for layout, dtype, mode in _runs(number, self.every_run):
-      run = layout, dtype, mode
-      with self.subTest(', '.join(run)), _X64.enable_x64(dtype == 'float64'):
-        if factory in settings.ROUNDED or (
-            (factory, mode) == (_ROUNDED_EAGER, 'eager')
-        ):
-          for step, (found, wanted) in enumerate(_steps(label, *run)):
-            settings.assert_near(found, wanted, f'step {step}')
-          continue
-        found, wanted = (
-            _result(load, label, *run) for load in (_FORK, pristine.load)
-        )
-        if label in _ERRORS or (
-            dtype == 'bfloat16' and label in _ERRORS_IN_BFLOAT16
-        ):
-          self.assertIn(wanted, (NotImplementedError, TypeError))
-          self.assertEqual(found, wanted)
-        else:
-          self.assertEqual(settings.bits(found), settings.bits(wanted))
+  @parameterized.named_parameters((label, label) for label in _LABELS)
+  def test_setting(self, label):
+    for layout, dtype in _programs_of(label):
+      with self.subTest(f'program, {layout}, {dtype}'):
+        self._compare_programs(label, layout, dtype)
+    steps = 20 if self.is_full else 2
+    for combination in _ALL if self.is_full else _steps_of(label):
+      with self.subTest(', '.join(combination)):
+        with _X64.enable_x64(combination.dtype == 'float64'):
+          self._compare_steps(label, combination, steps)
 
-  def test_what_differs_on_purpose_differs(self):
-    is_same = [
-        settings.bits(found) == settings.bits(wanted)
-        for run in _ROUNDED
-        for found, wanted in _steps(*run)
-    ]
-    self.assertFalse(all(is_same))
+  def _compare_programs(self, label, layout, dtype):
+    with _X64.enable_x64(dtype == 'float64'):
+      self._compare(
+          lambda load: _run(load, label, layout, dtype).programs(), label, dtype
+      )
 
-  def test_what_pristine_freezes(self):
-    run = 'dict', 'float32', 'jitted'
+  def _compare_steps(self, label, combination, steps):
+    if _is_rounded(label, combination.mode):
+      for step, pair in enumerate(_each_step(label, combination, steps)):
+        states.assert_near(*pair, f'step {step}')
+      return
+    self._compare(
+        lambda load: _trained(load, label, combination, steps),
+        label,
+        combination.dtype,
+    )
+
+  def _compare(self, result, label, dtype):
+    """Asserts that the fork gives the same, be it an error."""
+    if _is_error(label, dtype):
+      with self.assertRaises((NotImplementedError, TypeError)) as caught:
+        result(pristine.load)
+      with self.assertRaises(type(caught.exception)):
+        result(_FORK)
+      return
+    found, wanted = result(_FORK), result(pristine.load)
+    other = [_WEAK_TYPE] if label.startswith(_WITH_WEAK_TYPE) else []
+    self.assertEqual(states.differences(found, wanted), other)
+
+  def test_short_form_leaves_nothing_out(self):
+    known = settings.by_label(_FORK)[1]
+    self.assertEqual({*_LABELS, _FROZEN_ON_PRISTINE}, set(known))
+    compared = {
+        label: {dtype for _, dtype in _programs_of(label)}
+        | {dtype for _, dtype, _ in _steps_of(label)}
+        for label in _LABELS
+    }
+    for label, dtypes in compared.items():
+      self.assertIn('float32', dtypes)
+      if not _is_rounded(label, 'jitted'):
+        self.assertIn('bfloat16', dtypes)
+    for factory in factories.public(optax):
+      label = f'{factory}()'
+      self.assertIn('bfloat16', compared[label])
+      modes = {mode for _, _, mode in _steps_of(label)}
+      self.assertIn(modes, ({'eager'}, {'no jit'}))
+
+  @parameterized.parameters(settings.ROUNDED)
+  def test_what_is_rounded_is_another_program(self, factory):
+    """Else it should be compared, too."""
     found, wanted = (
-        _updates(_result(load, _FROZEN_ON_PRISTINE, *run))
+        _run(load, f'{factory}()', 'dict', 'float32').programs()
         for load in (_FORK, pristine.load)
     )
-    self.assertTrue(found.any())
-    self.assertFalse(wanted.any())
+    self.assertIn("step, [0]['w']", states.differences(found, wanted))
+
+  def test_what_pristine_freezes(self):
+    found, wanted = (
+        _run(load, _FROZEN_ON_PRISTINE, 'dict', 'float32').train(2)
+        for load in (_FORK, pristine.load)
+    )
+    is_update = lambda path: path.startswith("['u']")
+    self.assertTrue(any(np.any(found[k]) for k in filter(is_update, found)))
+    self.assertFalse(any(np.any(wanted[k]) for k in filter(is_update, wanted)))

@@ -1,0 +1,124 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""What a function computes, as JAX traces it: to compare, not to compile.
+
+XLA drops what no output needs and orders the rest by what needs what. So a
+program is the expressions of its outputs: two functions with the same ones give
+the same bits.
+"""
+
+from collections.abc import Callable, Iterator
+import hashlib
+import re
+from typing import Any
+
+import jax
+from jax.extend import core
+import jax.numpy as jnp
+import numpy as np
+
+
+def _digest(*parts: Any) -> str:
+  return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+def _type(aval) -> tuple[str, bool]:
+  return str(aval), bool(getattr(aval, 'weak_type', False))
+
+
+def _value(array) -> tuple[Any, ...]:
+  """Returns all bits of a constant."""
+  if jnp.issubdtype(getattr(array, 'dtype', None), jax.dtypes.prng_key):
+    array = jax.random.key_data(array)
+  array = np.asarray(array)
+  return array.shape, str(array.dtype), array.tobytes()
+
+
+def _parameter(value) -> Any:
+  """Returns what of an equation's parameter decides on what is computed."""
+  if isinstance(value, core.ClosedJaxpr):
+    return list(_expressions(value.jaxpr, value.consts))
+  if isinstance(value, core.Jaxpr):
+    return list(_expressions(value, ()))
+  if isinstance(value, (tuple, list)):
+    return [_parameter(item) for item in value]
+  if isinstance(value, (np.ndarray, jax.Array)):
+    return _value(value)
+  if callable(value) and not isinstance(value, type):
+    # The rest of what JAX calls is for derivatives, which are taken by now.
+    return getattr(value, '__qualname__', type(value).__name__)
+  return re.sub('0x[0-9a-f]+', '', repr(value))
+
+
+def _expressions(jaxpr: core.Jaxpr, consts) -> Iterator[str]:
+  """Yields a digest for each output, and for each effect."""
+  known = {
+      var: _digest('argument', number, _type(var.aval))
+      for number, var in enumerate(jaxpr.invars)
+  }
+  for number, var in enumerate(jaxpr.constvars):
+    what = _value(consts[number]) if consts else number
+    known[var] = _digest('constant', what, _type(var.aval))
+
+  def expression(atom):
+    if isinstance(atom, core.Literal):
+      return _digest('literal', _value(atom.val), _type(atom.aval))
+    return known[atom]
+
+  effects = []
+  for eqn in jaxpr.eqns:
+    if eqn.primitive.name == 'copy':  # Where buffers are, not what is in them.
+      known[eqn.outvars[0]] = expression(eqn.invars[0])
+      continue
+    parameters = {
+        key: _parameter(value) for key, value in sorted(eqn.params.items())
+    }
+    inputs = [expression(atom) for atom in eqn.invars]
+    whole = _digest(eqn.primitive.name, parameters, inputs)
+    for number, var in enumerate(eqn.outvars):
+      known[var] = _digest(whole, number, _type(var.aval))
+    if eqn.effects:
+      effects.append(whole)
+  yield from (expression(atom) for atom in jaxpr.outvars)
+  yield from effects
+
+
+def trace(
+    function: Callable[..., Any], *args: Any
+) -> tuple[dict[str, tuple[Any, ...]], Any]:
+  """Traces a function.
+
+  Args:
+    function: of trees of arrays.
+    *args: such trees, or what they are like.
+
+  Returns:
+    Type and expression of each output by path, those of effects last, and what
+    the outputs are like.
+  """
+  closed, outputs = jax.make_jaxpr(function, return_shape=True)(*args)
+  paths = [
+      jax.tree_util.keystr(path)
+      for path, _ in jax.tree_util.tree_leaves_with_path(outputs)
+  ]
+  avals = closed.out_avals
+  expressions = list(_expressions(closed.jaxpr, closed.consts))
+  program = dict(zip(paths, zip(map(_type, avals), expressions)))
+  program['effects'] = tuple(expressions[len(paths) :])
+  like = [
+      jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=_type(x)[1])
+      for x in avals
+  ]
+  return program, jax.tree.structure(outputs).unflatten(like)

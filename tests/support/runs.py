@@ -1,0 +1,328 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Trainings by all that takes params, of any copy of Optax.
+
+A `SettingRun` trains arrays in a dict by a setting, with random gradients; a
+`ModelRun` trains a model by its loss.
+"""
+
+from collections.abc import Callable
+import functools
+import inspect
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from support import factories
+from support import models
+from support import programs
+from support import settings
+from support import states
+from support.nets import weight_mask
+
+
+class _Run:
+  """An optimizer, and the params that it starts from."""
+
+  def __init__(self, optax, name: str, optimizer, params):
+    self._optax, self._name, self.params = optax, name, params
+    if isinstance(optimizer, optax.GradientTransformation):
+      optimizer = optax.with_extra_args_support(optimizer)
+    self._optimizer = optimizer
+
+  def _update(self, grads, state, params, extra_args):
+    """Returns updates, the new state, and a tenth of the updates."""
+    grads = factories.as_taken(self._name, grads)
+    updates, state = self._optimizer.update(grads, state, params, **extra_args)
+    return updates, state, jax.tree.map(lambda u: 0.1 * u, updates)
+
+
+def nested(tree):
+  """Returns a tree of params, or a mask or labels of them, with more nodes."""
+  if not isinstance(tree, dict) or not set(tree) <= {'w', 'v', 'b'}:
+    return tree
+  return {'layers': [{k: tree[k]} for k in 'wv'], 'rest': (tree.get('b'),)}
+
+
+LAYOUTS = {'dict': lambda tree: tree, 'nested': nested}
+
+
+def _norm(params):
+  return sum(jnp.sum(p**2) for p in jax.tree.leaves(params))
+
+
+class SettingRun(_Run):
+  """Trains arrays by a setting.
+
+  Attributes:
+    params: the params at the start, of full rank as the gradients are.
+  """
+
+  def __init__(
+      self,
+      optax,
+      setting: settings.Setting,
+      injected: str | None = None,
+      *,
+      dtype: Any = jnp.float32,
+      layout: str = 'dict',
+  ):
+    """Makes the optimizer and the params.
+
+    Args:
+      optax: a copy of Optax.
+      setting: one of its settings.
+      injected: 'named' for `inject_hyperparams` with the right `static_args`,
+        'inferred' without those that the fork finds; None for the optimizer
+        itself.
+      dtype: of params and gradients.
+      layout: a key of `LAYOUTS`.
+    """
+    self._layout, self._dtype = LAYOUTS[layout], dtype
+    factory = setting.factory
+    if injected:
+      named = setting.static_args
+      if injected == 'inferred':
+        named &= settings.UNTRACEABLE
+      factory = optax.inject_hyperparams(factory, named)
+    kwargs = {k: self._layout(v) for k, v in setting.kwargs.items()}
+    name = factories.name_of(setting.label)
+    self._random = np.random.RandomState(0)
+    # This one takes matrices alone.
+    self._shapes = {'w': (4, 6), 'v': (6, 6)}
+    if name != 'scale_by_muon':
+      self._shapes['b'] = (6,)
+    params = self._draw()
+    if name == 'lookahead':
+      params = optax.LookaheadParams.init_synced(params)
+    super().__init__(optax, name, factory(*setting.args, **kwargs), params)
+
+  def _draw(self):
+    draw = lambda shape: jnp.asarray(self._random.randn(*shape), self._dtype)
+    return self._layout({k: draw(shape) for k, shape in self._shapes.items()})
+
+  def grads(self, steps: int) -> list[Any]:
+    """Returns new gradients for so many steps."""
+    return [self._draw() for _ in range(steps)]
+
+  def init(self, params):
+    """Returns the first state, that of L-BFGS as pristine Optax has it."""
+    return states.as_in_pristine(self._optimizer.init(params))
+
+  def step(self, params, state, grads):
+    """Returns updates, the new state and new params."""
+    grad = lambda: jax.grad(_norm)(params)  # Most take none.
+    extra_args = factories.extra_args(self._name, params, grad, _norm)
+    if 'value_fn' in extra_args:  # Down, or there is no search.
+      sign = -1 if self._name.endswith('linesearch') else 1
+      grads = jax.tree.map(lambda g: sign * g, extra_args['grad'])
+    updates, state, small = self._update(grads, state, params, extra_args)
+    return updates, state, self._optax.apply_updates(params, small)
+
+  def programs(self) -> dict[str, Any]:
+    """Returns what `init` and `step` compute, and the structure of states.
+
+    There is one more for a second step if the first changes what a state is
+    like.
+    """
+    like = lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype)
+    params, grads = jax.tree.map(like, (self.params, self._draw()))
+    program, state = programs.trace(self.init, params)
+    traced = {'init': (program, state)}
+    if self._name.endswith('linesearch'):
+      # In pristine, the first state has weak types, and steps give others.
+      state = jax.tree.map(like, state)
+    for name in ('step', 'second step'):
+      old = state
+      program, (_, state, _) = programs.trace(self.step, params, old, grads)
+      traced[name] = program, state
+      if _is_like(old, state):
+        break
+    found = {}
+    for name, (program, state) in traced.items():
+      found |= {f'{name}, {path}': what for path, what in program.items()}
+      found[f'{name}, structure'] = states.structure(state)
+    return found
+
+  def train(self, steps: int, jit: Callable[..., Any] = jax.jit):
+    """Returns all updates and the last state, by path.
+
+    With them come the first state and the structure of both.
+
+    Args:
+      steps: their number.
+      jit: what makes a program of a function, the identity for eager steps.
+    """
+    step, params, updates = jit(self.step), self.params, []
+    state = first = jit(self.init)(params)
+    for grads in self.grads(steps):
+      update, state, params = step(params, state, grads)
+      updates.append(update)
+    found = states.arrays({'u': updates, 'first': first, 's': state})
+    structure = [states.structure(first), states.structure(state)]
+    return found | {'structure': np.asarray(structure)}
+
+
+def _is_like(tree, other) -> bool:
+  """Returns whether a program for the one takes the other."""
+  kinds = lambda tree: [
+      (x.shape, x.dtype, x.weak_type) for x in jax.tree.leaves(tree)
+  ]
+  same = jax.tree.structure(tree) == jax.tree.structure(other)
+  return same and kinds(tree) == kinds(other)
+
+
+def _labels(params):
+  return jax.tree.map(lambda x: 'x' if x.ndim > 1 else 'y', params)
+
+
+def _make(optax, name: str, factory: Callable[..., Any]):
+  """Calls a factory, with something to mask and to decay where it can."""
+  adam = optax.adam(0.1)
+  given = {'inner': adam, 'optimizer': adam, 'param_labels': _labels}
+  args, kwargs = factories.arguments(optax, name, factory, given)
+  parameters = inspect.signature(factory).parameters
+  kwargs |= {
+      key: weight_mask for key in ('mask', 'freeze_mask') if key in parameters
+  }
+  if 'weight_decay' in parameters:
+    kwargs.setdefault('weight_decay', 0.01)
+  if name == 'sam':
+    kwargs['reset_state'] = False
+  return factory(*args, **kwargs)
+
+
+def optimizers(optax) -> dict[str, Callable[[], Any]]:
+  """Returns what makes each optimizer and wrapper for models, by label."""
+  found = {
+      label: functools.partial(
+          _make, optax, factories.name_of(label), factory
+      )
+      for label, factory in factories.public(optax).items()
+  }
+  adam, sgd = optax.adam(0.1), optax.sgd(0.1)
+  return found | {
+      'MultiSteps': lambda: optax.MultiSteps(adam, 2),
+      'MultiSteps_skip': lambda: optax.MultiSteps(
+          adam, 2, should_skip_update_fn=optax.skip_not_finite
+      ),
+      'MultiSteps_lbfgs': lambda: optax.MultiSteps(optax.lbfgs(), 2),
+      'sam_opaque': lambda: optax.contrib.sam(adam, sgd, opaque_mode=True),
+      'lookahead_reset': lambda: optax.lookahead(adam, 2, 0.5, True),
+      'inject_adamw': lambda: optax.inject_hyperparams(
+          optax.adamw, static_args='mask'
+      )(0.1, weight_decay=0.1, mask=weight_mask),
+      'backtracking_linesearch': lambda: optax.chain(
+          optax.scale(-1.0),
+          optax.scale_by_backtracking_linesearch(5, store_grad=True),
+      ),
+      'zoom_linesearch': lambda: optax.chain(
+          optax.scale(-1.0), optax.scale_by_zoom_linesearch(5)
+      ),
+      'flatten_lbfgs': lambda: optax.flatten(optax.lbfgs()),
+      'masked_lbfgs': lambda: optax.masked(optax.lbfgs(), weight_mask),
+  }
+
+
+class ModelRun(_Run):
+  """Trains a model by an optimizer; params are what is carried on.
+
+  Attributes:
+    params: the params at the start, filtered by hand.
+    static: all that the model has beside them.
+  """
+
+  def __init__(
+      self, optax, label: str, model_name: str, given: tuple[str, str]
+  ):
+    """Makes what the label says.
+
+    Args:
+      optax: a copy of Optax.
+      label: a key of `optimizers`.
+      model_name: a key of `models.MODELS`.
+      given: what `init` and what `update` are given, 'params' or 'model'.
+    """
+    name = factories.name_of(label) or label
+    self._given = given
+    # This one takes matrices alone.
+    needs_matrices = name == 'scale_by_muon'
+    make = models.matrices if needs_matrices else models.MODELS[model_name]
+    params, self.static = models.params_of(make())
+    self._is_pair = 'lookahead' in name
+    if self._is_pair:
+      params = optax.LookaheadParams.init_synced(params)
+    super().__init__(optax, name, optimizers(optax)[label](), params)
+
+  def join(self, params):
+    """Returns the model with these params."""
+    if isinstance(params, self._optax.LookaheadParams):
+      return self._optax.LookaheadParams(*map(self.join, params))
+    return eqx.combine(params, self.static)
+
+  def _give(self, to, params):
+    return self.join(params) if self._given[to] == 'model' else params
+
+  def init(self):
+    """Returns the first state."""
+    return self._optimizer.init(self._give(0, self.params))
+
+  def _extra_args(self, params, grads):
+    """Returns what else `update` takes, of params as it is given them."""
+    loss = lambda p: models.loss(self.join(p))
+    if self._given[1] == 'model':
+      loss = models.loss
+    if self._name == 'sam_opaque':
+      return {'grad_fn': lambda p, _: eqx.filter_grad(loss)(p)}
+    return factories.extra_args(self._name, params, lambda: grads, loss)
+
+  def step(self, params, state):
+    """Returns new params, the new state and the updates."""
+    first = params.fast if self._is_pair else params
+    grads = jax.grad(lambda p: models.loss(self.join(p)))(first)
+    updates, state, small = self._update(
+        grads,
+        state,
+        self._give(1, params),
+        self._extra_args(self._give(1, first), grads),
+    )
+    if jax.tree.structure(updates) == jax.tree.structure(params):
+      params = self._apply(params, small)
+    return params, state, updates
+
+  def _apply(self, params, updates):
+    if self._given[1] == 'params':
+      return self._optax.apply_updates(params, updates)
+    new = self._optax.apply_updates(self.join(params), updates)
+    models_ = new if self._is_pair else [new]
+    for model in models_:
+      # What is no param must be the very same objects.
+      others = models.params_of(model)[1]
+      for leaf, old in zip(
+          jax.tree.leaves(others), jax.tree.leaves(self.static), strict=True
+      ):
+        assert leaf is old, (leaf, old)
+    new_params = [models.params_of(model)[0] for model in models_]
+    return type(new)(*new_params) if self._is_pair else new_params[0]
+
+  def scan(self, params, state):
+    """Returns params and state after three steps, and all updates."""
+    def step(carry, _):
+      *carry, updates = self.step(*carry)
+      return tuple(carry), updates
+
+    return jax.lax.scan(step, (params, state), length=3)

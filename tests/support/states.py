@@ -1,0 +1,97 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Updates and states of two copies of Optax, made comparable.
+
+Trees of the two never equal each other: their NamedTuples are other classes.
+"""
+
+import re
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+# What a step may lose by another rounding: a part of the largest number.
+_ROUNDING = {'float32': 5e-6, 'bfloat16': 1e-2, 'float64': 1e-14}
+
+
+def as_in_pristine(tree: Any) -> Any:
+  """Returns a tree with states of L-BFGS as Optax 0.2.8 has them."""
+  has_factor = lambda x: getattr(x, 'inverse_factor', None) is not None
+  return jax.tree.map(
+      lambda x: x._replace(inverse_factor=None) if has_factor(x) else x,
+      tree,
+      is_leaf=has_factor,
+  )
+
+
+def structure(state: Any) -> str:
+  """Returns the classes and fields of a state, with `None` and empty nodes."""
+  # Without the field that L-BFGS has in the fork alone.
+  is_lbfgs = lambda x: type(x).__name__ == 'ScaleByLBFGSState'
+  state = jax.tree.map(
+      lambda x: x[:6] if is_lbfgs(x) else x, state, is_leaf=is_lbfgs
+  )
+  return str(jax.tree.structure(state))
+
+
+def arrays(tree: Any) -> dict[str, np.ndarray]:
+  """Returns the leaves by path."""
+
+  def as_array(leaf):
+    if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+      leaf = jax.random.key_data(leaf)
+    return np.asarray(leaf)
+
+  leaves = jax.tree_util.tree_leaves_with_path(tree)
+  return {jax.tree_util.keystr(path): as_array(leaf) for path, leaf in leaves}
+
+
+def bits(arrays: dict[str, np.ndarray]) -> dict[str, tuple[Any, ...]]:
+  """Returns all that there is to compare of arrays."""
+  return {k: (x.shape, x.dtype, x.tobytes()) for k, x in arrays.items()}
+
+
+def differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
+  """Returns the paths at which two results are not the same."""
+  paths = found.keys() | wanted.keys()
+  missing = object()
+  is_same = lambda k: found.get(k, missing) == wanted.get(k, missing)
+  return sorted(path for path in paths if not is_same(path))
+
+
+def assert_near(
+    found: dict[str, np.ndarray], wanted: dict[str, np.ndarray], message=''
+) -> None:
+  """Asserts that nothing but rounding differs."""
+  assert found.keys() == wanted.keys(), message
+  largest_of = lambda x: np.max(np.abs(x), initial=0)
+  numbers = [x for x in wanted.values() if str(x.dtype) in _ROUNDING]
+  for path, old in wanted.items():
+    assert found[path].dtype == old.dtype, f'{message}, {path}'
+    if str(old.dtype) not in _ROUNDING:
+      np.testing.assert_array_equal(
+          found[path], old, f'{message}, {path}', strict=True
+      )
+      continue
+    # What a line search ends with are differences of larger numbers.
+    is_difference = re.search(r'\.(info|value|grad)\b', path)
+    known = numbers if is_difference else [old]
+    lost = _ROUNDING[str(old.dtype)] * float(max(map(largest_of, known)))
+    np.testing.assert_allclose(
+        *(x.astype(np.float64) for x in (found[path], old)),
+        rtol=0, atol=lost, err_msg=f'{message}, {path}', strict=True,
+    )  # fmt: skip
