@@ -29,13 +29,10 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from optax_fork import pristine
+from support.models import weight_mask
 
 _TABLE = pathlib.Path(__file__).resolve().parents[2] / 'patches/README.md'
 _PARAMS = {'w': jnp.ones((2, 2)), 'b': jnp.ones(2)}
-
-
-def _matrices(params):
-  return jax.tree.map(lambda p: p.ndim > 1, params)
 
 
 def _raise(params):
@@ -77,7 +74,7 @@ class MaskingTest(parameterized.TestCase):
     self.assertIsInstance(caught.exception.__cause__, KeyError)
 
   def test_mask_that_is_a_tree_of_functions(self):
-    mask = {'w': _matrices, 'b': _matrices}
+    mask = {'w': weight_mask, 'b': weight_mask}
     with self.assertRaisesRegex(TypeError, 'not callable'):
       _tripled(pristine.load(), mask)
     with self.assertRaisesRegex(ValueError, 'mask'):
@@ -116,7 +113,7 @@ class InjectTest(parameterized.TestCase):
     updates = []
     for library in (pristine.load(), optax):
       transform = library.inject_hyperparams(library.adamw)(
-          1.0, weight_decay=0.1, mask=_matrices
+          1.0, weight_decay=0.1, mask=weight_mask
       )
       state = transform.init(_PARAMS)
       updates.append(transform.update(grads, state, _PARAMS)[0]['w'])
@@ -281,7 +278,7 @@ class RawModelsTest(parameterized.TestCase):
 
 class FreezingTest(parameterized.TestCase):
 
-  @parameterized.parameters((_matrices,), ('no',), ({'w': 0.5, 'b': True},))
+  @parameterized.parameters((weight_mask,), ('no',), ({'w': 0.5, 'b': True},))
   def test_freeze_mask_that_is_no_tree_of_bools(self, mask):
     found = []
     for library in (pristine.load(), optax):
@@ -294,7 +291,7 @@ class FreezingTest(parameterized.TestCase):
       except ValueError as error:
         found.append(str(error))
     self.assertEqual(found[0], {'w': 0.0, 'b': 0.0})
-    if mask is _matrices:
+    if mask is weight_mask:
       self.assertEqual(found[1], {'w': 0.0, 'b': 3.0})
     else:
       self.assertStartsWith(found[1], 'freeze_mask')

@@ -28,25 +28,21 @@ import sys
 import tempfile
 
 from absl.testing import parameterized
-from support import checkpoints
 import chex
 import flax.serialization
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from optax_fork import pristine
+from support import checkpoints
+from support import states
 
 _LBFGS = [name for name in checkpoints.OPTIMIZERS if name.startswith('lbfgs')]
 
 
-def _as_in_pristine(tree):
-  return optax.tree.set(tree, inverse_factor=None)
-
-
 def _restore_lbfgs(form, path, target):
   """Returns in the fork what pristine Optax has saved of L-BFGS."""
-  target = _as_in_pristine(target)
+  target = states.as_in_pristine(target)
   match form:
     case 'orbax':
       return checkpoints.take(target, checkpoints.read(path))
@@ -85,9 +81,9 @@ class CheckpointsTest(parameterized.TestCase):
       if name in _LBFGS:
         match form:
           case 'pickle':
-            tree = jax.tree.leaves(_as_in_pristine(tree))
+            tree = jax.tree.leaves(states.as_in_pristine(tree))
           case 'equinox':
-            tree = _as_in_pristine(tree)
+            tree = states.as_in_pristine(tree)
       checkpoints.save(form, cls.directory / f'fork-{name}-{form}', tree)
     subprocess.run(
         [sys.executable, '-m', checkpoints.__name__, scratch],
@@ -114,7 +110,7 @@ class CheckpointsTest(parameterized.TestCase):
     target = checkpoints.start(name, form)
     if name in _LBFGS:
       restored = _restore_lbfgs(form, path, target)
-      target = _as_in_pristine(target)
+      target = states.as_in_pristine(target)
     else:
       restored = checkpoints.restore(form, path, target)
     chex.assert_trees_all_equal_structs(restored, target)
@@ -130,7 +126,7 @@ class CheckpointsTest(parameterized.TestCase):
     saved = self.saved[name, form]
     wanted = checkpoints.train(name, *saved)
     if name in _LBFGS:
-      saved, wanted = _as_in_pristine((saved, wanted))
+      saved, wanted = states.as_in_pristine((saved, wanted))
     _, _, restored, trained = self.found[name, form]
     self.assert_same(saved, restored)
     rounded_otherwise = name in ('lbfgs', 'lbfgs_with_zoom')

@@ -20,9 +20,9 @@ import warnings
 from absl.testing import parameterized
 import equinox as eqx
 import jax
-from support import models
 import optax
-from support import walk
+from support import models
+from support import runs
 
 
 def _buffers(tree):
@@ -43,10 +43,10 @@ class DonationTest(parameterized.TestCase):
     warnings.simplefilter('ignore')  # Of deprecated factories.
 
   @parameterized.named_parameters(
-      (label, label) for label in walk.makers(optax)
+      (label, label) for label in runs.optimizers(optax)
   )
   def test_two_states_and_the_params_share_nothing(self, label):
-    run = walk.Run(optax, label, 'mlp', ('model', 'model'))
+    run = runs.ModelRun(optax, label, 'mlp', ('model', 'model'))
     states = [run.init(), run.init()]
     counts = collections.Counter(_buffers([run.params, *states]))
     if isinstance(run.params, optax.LookaheadParams):

@@ -32,7 +32,7 @@ from support import models
 from support import programs
 from support import settings
 from support import states
-from support.nets import weight_mask
+from support.models import weight_mask
 
 
 class _Run:

@@ -32,7 +32,7 @@ from optax._src import alias_test
 from optax.contrib import _common_test
 from support import factories
 from support.factories import decayed
-from support.nets import weight_mask
+from support.models import weight_mask
 
 # Numbers that only Python control flow reads, and of which factories: what
 # users of pristine Optax name in `static_args`, found by jitting each alone.
