@@ -156,12 +156,26 @@ def test_after_what_its_message_says_it_needs(tree, patch):
   _must_pass(tree, [patch])
 
 
+def _cells(row):
+  # A bar in a cell is escaped.
+  return [cell.strip() for cell in re.split(r'(?<!\\)\|', row)]
+
+
+def _row_of(patch):
+  """Returns the row of a patch in the table, by the heads of its columns."""
+  heads = []
+  for line in (work_tree.PATCHES / 'README.md').read_text('utf-8').splitlines():
+    if line.startswith('| patch |'):
+      heads = _cells(line)
+    if f'`{patch.name}`' in line:
+      return dict(zip(heads, _cells(line), strict=True))
+  raise AssertionError(f'no row for {patch.name}')
+
+
 @_each_patch
 def test_table_says_what_the_message_says(tree, patch):
-  text = (work_tree.PATCHES / 'README.md').read_text('utf-8')
-  (row,) = [line for line in text.splitlines() if f'`{patch.name}`' in line]
   numbers = {
       known.subject: known.name.partition('-')[0] for known in work_tree.SERIES
   }
   needed = sorted(numbers[s] for s in _needed(tree, patch.subject))
-  assert row.split('|')[-2].strip() == (', '.join(needed) or '–')
+  assert _row_of(patch)['needs'] == (', '.join(needed) or '–')
