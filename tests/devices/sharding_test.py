@@ -22,9 +22,9 @@ import chex
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from support import models
 import numpy as np
 import optax
+from support import models
 from support.training import make_step
 
 # Not jax.make_mesh: its axes are explicit in new versions of JAX.
