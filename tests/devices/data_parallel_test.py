@@ -21,9 +21,9 @@ import chex
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from support import models
 import numpy as np
 import optax
+from support import models
 from support.training import make_step
 
 _AXIS = 'data'
@@ -44,8 +44,12 @@ except ImportError:  # JAX before 0.6, where it differentiates as pmap does.
 _BATCH = 4 * _MESH.size
 
 
-def _model():
-  return eqx.nn.MLP(8, 8, 16, 4, activation=jnp.tanh, key=jax.random.key(0))
+def _model(name):
+  """Returns a model; L-BFGS joins the leaves of one that has more than 8."""
+  depth = 4 if name == 'lbfgs' else 1
+  return eqx.nn.MLP(
+      8, 8, 16, depth, activation=jnp.tanh, key=jax.random.key(0)
+  )
 
 
 def _optimizer(name, params):
@@ -65,16 +69,17 @@ def _optimizer(name, params):
       return optax.lbfgs(memory_size=4)
 
 
-def _loss(params, batch):
-  model = eqx.combine(params, _model())
+def _loss(model, batch):
   return jnp.mean((jax.vmap(model)(batch) - jnp.sin(batch)) ** 2)
 
 
-def _make_step(optimizer, mean_of_params, mean):
+def _make_step_of_a_device(optimizer, static, mean_of_params, mean):
   """Returns a step that each device makes, with its own part of the batch."""
 
   def step(params, state, batch):
-    loss = lambda params: mean(_loss(mean_of_params(params), batch))
+    def loss(params):
+      return mean(_loss(eqx.combine(mean_of_params(params), static), batch))
+
     return make_step(optimizer, loss)(params, state)[:2]
 
   return step
@@ -115,9 +120,11 @@ def _by_pmap(make_step):
 
 def _train(by, name):
   """Returns the params and the state after some steps."""
-  params = eqx.filter(_model(), eqx.is_inexact_array)
+  params, static = models.params_of(_model(name))
   optimizer = _optimizer(name, params)
-  step, copy, split, one = by(functools.partial(_make_step, optimizer))
+  step, copy, split, one = by(
+      functools.partial(_make_step_of_a_device, optimizer, static)
+  )
   carry = copy((params, optimizer.init(params)))
   for key in jax.random.split(jax.random.key(1), 4):
     batch = jax.random.normal(key, (_BATCH, 8), params.layers[0].bias.dtype)

@@ -12,17 +12,14 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Random masks of random params and models, right and wrong."""
+"""Random masks of random params and models."""
 
-import re
 from typing import NamedTuple
 
 import chex
 import equinox as eqx
-from support import errors
 from hypothesis import given
 import jax
-import jax.numpy as jnp
 import numpy as np
 import optax
 from optax.transforms import _resolving
@@ -185,44 +182,3 @@ class ResolveTest(chex.TestCase):
       )  # fmt: skip
       leaves = map(jax.tree.leaves, (of_params, mask.meaning))
       assert all(one is other for one, other in zip(*leaves, strict=True))
-
-
-_NO_BOOLS = (
-    'yes', '', b'1', 0.5, 1.0, float('nan'), 1j, 2, -1, ..., {True},
-    jnp.tanh, bool, jax.random.key(0), np.ones(2, bool), np.ones(0, bool),
-    jnp.ones(()),
-)  # fmt: skip
-
-
-class ErrorsTest(chex.TestCase):
-  """A mask that is wrong at one place is an error that names the place."""
-
-  def _assert_fails(self, mask, prefix, *words):
-    transform = optax.masked(optax.scale(3.0), mask)
-    state = optax.MaskedState(optax.EmptyState())
-    errors.assert_fails(
-        transform, state, prefix.model, trees.grads_of(prefix.params), *words
-    )
-
-  @given(trees.broken(trees.BOOLS, _NO_BOOLS), trees.FORMS)
-  def test_wrong_masks(self, broken, form):
-    (mask, path), (give, name) = broken, form
-    self._assert_fails(
-        give(mask.tree),
-        mask,
-        re.escape(f'{name.format("mask")}{path} is '),
-        'is not a prefix of the params|must be booleans',
-    )
-
-  @given(trees.prefixes_and_places(trees.BOOLS), trees.FORMS)
-  def test_traced_masks(self, place, form):
-    (mask, put, path), (give, name) = place, form
-    jax.eval_shape(
-        lambda flag: self._assert_fails(
-            give(put(flag)),
-            mask,
-            re.escape(f'{name.format("mask")}{path} is '),
-            'static',
-        ),
-        True,
-    )

@@ -12,15 +12,11 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Random labels of random params and models, right and wrong."""
-
-import re
+"""Random labels of random params and models."""
 
 import chex
-from support import errors
 from hypothesis import given
 import jax
-import jax.numpy as jnp
 import numpy as np
 import optax
 from support import trees
@@ -34,10 +30,6 @@ _TRANSFORMS = dict(zip(
     ),
     strict=True,
 ))
-_UNKNOWN = (
-    'fit ', '', 0.5, 8, True, ..., jnp.tanh, np.asarray('fit'), jnp.asarray(7),
-    jax.random.key(0), {'fit'},
-)  # fmt: skip
 
 
 def _run(transform, model, grads):
@@ -70,37 +62,3 @@ class PartitionTest(chex.TestCase):
     for pair in ((found, wanted), (found_state, wanted_state)):
       for one, other in zip(*map(jax.tree.leaves, pair), strict=True):
         np.testing.assert_array_equal(one, other, strict=True)
-
-
-class ErrorsTest(chex.TestCase):
-  """Labels that are wrong at one place are an error that names the place."""
-
-  def _assert_fails(self, labels, prefix, *words):
-    transform = optax.partition(_TRANSFORMS, labels)
-    state = optax.transforms.PartitionState({})
-    errors.assert_fails(
-        transform, state, prefix.model, trees.grads_of(prefix.params), *words
-    )
-
-  @given(trees.broken(trees.LABEL_VALUES, _UNKNOWN), trees.FORMS)
-  def test_wrong_labels(self, broken, form):
-    (labels, path), (give, name) = broken, form
-    self._assert_fails(
-        give(labels.tree),
-        labels,
-        re.escape(f'{name.format("param_labels")}{path} is '),
-        'is not a prefix of the params|has no transformation|must be hashable',
-    )
-
-  @given(trees.prefixes_and_places(trees.LABEL_VALUES), trees.FORMS)
-  def test_traced_labels(self, place, form):
-    (labels, put, path), (give, name) = place, form
-    jax.eval_shape(
-        lambda label: self._assert_fails(
-            give(put(label)),
-            labels,
-            re.escape(f'{name.format("param_labels")}{path} is '),
-            'static',
-        ),
-        7,
-    )

@@ -20,6 +20,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
+from support.training import LBFGS
 from support.training import train
 from support.training import train_by_line_search
 
@@ -87,14 +88,14 @@ class NeuralODETest(chex.TestCase):
     self.assertLess(losses[-1], 0.5 * losses[0])
     self._assert_static_leaves_are_the_same(model)
 
-    found, losses = train_by_line_search(optax.lbfgs(), model, _loss, 10)
+    found, losses = train_by_line_search(LBFGS, model, _loss, 10)
     self.assertEqual(losses, sorted(losses, reverse=True))
     self.assertLess(losses[-1], 0.1 * losses[0])
     self._assert_static_leaves_are_the_same(found)
 
     params, static = eqx.partition(model, eqx.is_inexact_array)
     params, wanted_losses = train_by_line_search(
-        optax.lbfgs(), params, lambda p: _loss(eqx.combine(p, static)), 10
+        LBFGS, params, lambda p: _loss(eqx.combine(p, static)), 10
     )
     self.assertEqual(losses, wanted_losses)
     chex.assert_trees_all_equal(
@@ -106,7 +107,7 @@ class NeuralODETest(chex.TestCase):
     held = eqx.tree_at(
         lambda m: m.field.layers[-1], jax.tree.map(lambda _: True, model), False
     )
-    transform = optax.selective_transform(optax.lbfgs(), freeze_mask=held)
+    transform = optax.selective_transform(LBFGS, freeze_mask=held)
     found, losses = train_by_line_search(transform, model, _loss, 10)
     self.assertEqual(losses, sorted(losses, reverse=True))
     self.assertLess(losses[-1], 0.1 * losses[0])

@@ -28,6 +28,7 @@ import jax.numpy as jnp
 import optax
 from support import flax_models
 from support.models import weight_mask
+from support.training import LBFGS
 from support.training import make_step
 from support.training import train_by_line_search
 
@@ -234,20 +235,13 @@ def _adamw_by_hand():
   return arrays
 
 
-# This search compiles fast. The default one is in diffrax_test.
-_LBFGS = optax.lbfgs(
-    memory_size=2,
-    linesearch=optax.scale_by_backtracking_linesearch(15, store_grad=True),
-)
-
-
 @functools.cache
 def _lbfgs_by_hand(is_held):
   """Returns arrays and losses; where held, the first layer's are constants."""
   number = 2 if is_held else 0
   constants, params = _start()[:number], _start()[number:]
   params, losses = train_by_line_search(
-      _LBFGS, params, lambda xs: _loss_of_arrays(constants + xs), 4
+      LBFGS, params, lambda xs: _loss_of_arrays(constants + xs), 4
   )
   return constants + params, losses
 
@@ -334,7 +328,7 @@ class FrameworksTest(chex.TestCase):
   @_each(_RAW)
   def test_lbfgs_takes_the_raw_model(self, name):
     start, loss = _make(name)
-    model, losses = train_by_line_search(_LBFGS, start, loss, 4)
+    model, losses = train_by_line_search(LBFGS, start, loss, 4)
     wanted, wanted_losses = _lbfgs_by_hand(is_held=False)
     self.assertLess(losses[-1], 0.2 * losses[0])
     chex.assert_trees_all_close(losses, wanted_losses, rtol=1e-5)
@@ -345,7 +339,7 @@ class FrameworksTest(chex.TestCase):
   def test_lbfgs_of_the_last_layer_leaves_the_first_as_it_is(self, name):
     start, loss = _make(name)
     transform = optax.selective_transform(
-        _LBFGS, freeze_mask=_held(start)
+        LBFGS, freeze_mask=_held(start)
     )
     model, losses = train_by_line_search(transform, start, loss, 4)
     wanted, wanted_losses = _lbfgs_by_hand(is_held=True)
@@ -399,9 +393,9 @@ class NnxOptimizerTest(chex.TestCase):
 
     def make_transform(params):
       if not is_held:
-        return _LBFGS
+        return LBFGS
       mask = _held(params)
-      return optax.selective_transform(_LBFGS, freeze_mask=mask)
+      return optax.selective_transform(LBFGS, freeze_mask=mask)
 
     net, optimizer = self._make_optimizer(make_transform)
     losses = [step(net, optimizer).item() for _ in range(4)]

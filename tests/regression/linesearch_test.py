@@ -21,6 +21,8 @@ import optax
 from optax import contrib
 from support import models
 from support import variants
+from support.training import BACKTRACKING
+from support.training import LBFGS
 from support.training import train_by_line_search
 
 _X = jax.random.normal(jax.random.key(1), (16, 3))
@@ -63,15 +65,11 @@ def _ways(solver):
   }
 
 
-# A step of L-BFGS or of a zoom search compiles for a second, one of both for
-# four: raw_models_test and diffrax_test have both together.
-_BACKTRACKING = optax.scale_by_backtracking_linesearch(15, store_grad=True)
+# The default L-BFGS, which is slow to compile, is in raw_models_test.
 _SOLVERS = {
-    'backtracking': lambda: optax.chain(optax.scale(-1.0), _BACKTRACKING),
-    'lbfgs': lambda: optax.lbfgs(memory_size=2, linesearch=_BACKTRACKING),
-    'flat_lbfgs': lambda: optax.flatten(
-        optax.lbfgs(memory_size=2, linesearch=_BACKTRACKING)
-    ),
+    'backtracking': lambda: optax.chain(optax.scale(-1.0), BACKTRACKING),
+    'lbfgs': lambda: LBFGS,
+    'flat_lbfgs': lambda: optax.flatten(LBFGS),
     'zoom': lambda: optax.chain(
         optax.scale(-1.0), optax.scale_by_zoom_linesearch(15)
     ),

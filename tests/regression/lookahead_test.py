@@ -23,13 +23,11 @@ from support.models import weight_mask
 from support.variants import ALL
 from support.variants import named
 
-_MODELS = {'net': models.Net, 'mlp': models.MODELS['mlp']}
-
 
 class LookaheadTest(chex.TestCase):
 
   @chex.variants(**ALL)
-  @named(_MODELS)
+  @named(models.FILTERED_AND_RAW)
   def test_slow_params_go_half_of_the_way_where_the_mask_chooses(self, make):
     model = make()
     params, _ = models.params_of(model)

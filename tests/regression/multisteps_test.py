@@ -23,13 +23,11 @@ from support.models import weight_mask
 from support.variants import ALL
 from support.variants import named
 
-_MODELS = {'net': models.Net, 'mlp': models.MODELS['mlp']}
-
 
 class MultiStepsTest(chex.TestCase):
 
   @chex.variants(**ALL)
-  @named(_MODELS)
+  @named(models.FILTERED_AND_RAW)
   def test_every_second_step_is_one_with_the_mean_of_two_gradients(self, make):
     model = make()
     params, _ = models.params_of(model)

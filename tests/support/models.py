@@ -185,6 +185,9 @@ MODELS = {
     ),
 }
 
+# One whose leaves are all params, and one whose are not.
+FILTERED_AND_RAW = {'net': Net, 'mlp': MODELS['mlp']}
+
 _X = jax.random.normal(jax.random.key(1), (5, 3))
 
 

@@ -19,6 +19,11 @@ import numpy as np
 import optax
 
 
+BACKTRACKING = optax.scale_by_backtracking_linesearch(15, store_grad=True)
+# A step of it compiles in a third of the time that the default search takes.
+LBFGS = optax.lbfgs(memory_size=2, linesearch=BACKTRACKING)
+
+
 def make_step(transform, loss, value_and_grad=None):
   """Returns a function from params and state to new ones and the loss.
 

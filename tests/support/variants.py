@@ -42,7 +42,7 @@ _IN_ALL_VARIANTS = {
     'array_module', 'module_that_is_a_function',  # Modules that are functions.
     'module', 'jax_1d',  # Trees.
     'mlp', 'key', 'linen',  # Models and params of Flax.
-    'backtracking', 'few_params',  # Line searches and their params.
+    'backtracking',  # Line searches.
 }  # fmt: skip
 _IN_JIT_AND_NOT = {'with_jit', 'without_jit'}
 

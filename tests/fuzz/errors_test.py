@@ -1,0 +1,111 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""What is wrong at one place is an error that names the place."""
+
+from collections.abc import Callable
+import re
+from typing import Any, NamedTuple
+
+from hypothesis import given
+from hypothesis import strategies as st
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from support import errors
+from support import trees
+
+_NO_BOOLS = (
+    'yes', '', b'1', 0.5, 1.0, float('nan'), 1j, 2, -1, ..., {True},
+    jnp.tanh, bool, jax.random.key(0), np.ones(2, bool), np.ones(0, bool),
+    jnp.ones(()),
+)  # fmt: skip
+_NO_LABELS = (
+    'fit ', '', 0.5, 8, True, ..., jnp.tanh, np.asarray('fit'), jnp.asarray(7),
+    jax.random.key(0), {'fit'},
+)  # fmt: skip
+_TRANSFORMS = {label: optax.identity() for label in trees.LABELS}
+
+
+class _Argument(NamedTuple):
+  """An argument that is a prefix of the params, or a function of them.
+
+  Attributes:
+    name: what errors call it.
+    values: what its leaves are, with what they mean.
+    wrong: what they may not be.
+    reasons: what is said of it, as a regular expression.
+    make: returns a transformation with this argument.
+    state: of this transformation.
+  """
+
+  name: str
+  values: st.SearchStrategy[tuple[Any, Any]]
+  wrong: tuple[Any, ...]
+  reasons: str
+  make: Callable[[Any], optax.GradientTransformation]
+  state: Any
+
+  def assert_fails(self, prefix, path, form, tree, reasons):
+    give, name = form
+    errors.assert_fails(
+        self.make(give(tree)),
+        self.state,
+        prefix.model,
+        trees.grads_of(prefix.params),
+        re.escape(f'{name.format(self.name)}{path} is '),
+        reasons,
+    )
+
+
+_ARGUMENTS = (
+    _Argument(
+        'mask',
+        trees.BOOLS,
+        _NO_BOOLS,
+        'is not a prefix of the params|must be booleans',
+        lambda mask: optax.masked(optax.scale(3.0), mask),
+        optax.MaskedState(optax.EmptyState()),
+    ),
+    _Argument(
+        'param_labels',
+        trees.LABEL_VALUES,
+        _NO_LABELS,
+        'is not a prefix of the params|has no transformation|must be hashable',
+        lambda labels: optax.partition(_TRANSFORMS, labels),
+        optax.transforms.PartitionState({}),
+    ),
+)
+_each = pytest.mark.parametrize('argument', _ARGUMENTS, ids=lambda a: a.name)
+
+
+@_each
+@given(data=st.data(), form=trees.FORMS)
+def test_wrong_leaf_or_node(argument, data, form):
+  prefix, path = data.draw(trees.broken(argument.values, argument.wrong))
+  argument.assert_fails(prefix, path, form, prefix.tree, argument.reasons)
+
+
+@_each
+@given(data=st.data(), form=trees.FORMS)
+def test_traced_leaf(argument, data, form):
+  prefix, put, path = data.draw(trees.prefixes_and_places(argument.values))
+  jax.eval_shape(
+      lambda leaf: argument.assert_fails(
+          prefix, path, form, put(leaf), 'static'
+      ),
+      True,
+  )
