@@ -30,7 +30,7 @@ import tarfile
 import tempfile
 import time
 import types
-from typing import Iterator
+from typing import Iterator, Optional
 import zipfile
 
 import optax_fork
@@ -165,11 +165,14 @@ def directory() -> pathlib.Path:
   return kept
 
 
-def load() -> types.ModuleType:
+def load(root: Optional[pathlib.Path] = None) -> types.ModuleType:
   """Returns the module ``optax`` of the pinned release, beside the fork's.
 
   Both stay usable. Their NamedTuples are different classes, so trees of the
   one never equal trees of the other: compare paths, class names and leaves.
+
+  Args:
+    root: a directory with another copy of ``optax``, to load that instead.
 
   Raises:
     ForkError: when the release is not in the cache and cannot be downloaded.
@@ -183,7 +186,7 @@ def load() -> types.ModuleType:
     >>> optax is upstream
     False
   """
-  path = str(directory())
+  path = str(root or directory())
 
   def taken():
     names = [n for n in sys.modules if n == 'optax' or n.startswith('optax.')]

@@ -24,9 +24,9 @@ from absl.testing import parameterized
 import jax
 import numpy as np
 import optax
-from optax_fork import pristine
 import pytest
 from support import factories
+from support import release
 from support import runs
 from support import settings
 from support import states
@@ -100,7 +100,7 @@ class InjectTest(parameterized.TestCase):
     found = _train(_FORK, label, 'inferred')
     if label not in _NOT_ON_PRISTINE:
       with self.subTest('bit-identical to pristine with right static_args'):
-        wanted = _train(pristine.load, label, 'named')
+        wanted = _train(release.load, label, 'named')
         if _is_rounded(label):
           states.assert_near(found, wanted)
         else:
@@ -113,7 +113,7 @@ class InjectTest(parameterized.TestCase):
   def _compare_programs(self, label):
     """Asserts that the fork infers what is right."""
     # What is rounded otherwise, settings_test compares when it is not injected.
-    load = _FORK if _is_rounded(label) else pristine.load
+    load = _FORK if _is_rounded(label) else release.load
     found = _run(_FORK, label, 'inferred').programs()
     wanted = _run(load, label, 'named').programs()
     differences = states.differences(found, wanted)
@@ -135,7 +135,7 @@ class InjectTest(parameterized.TestCase):
   def test_what_is_not_as_on_pristine_is_not(self, label):
     found = _run(_FORK, label, 'inferred').programs()
     try:
-      wanted = _run(pristine.load, label, 'named').programs()
+      wanted = _run(release.load, label, 'named').programs()
     except TypeError:
       wanted = {}
     self.assertNotEqual(states.differences(found, wanted), [])

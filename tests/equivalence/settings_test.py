@@ -33,9 +33,9 @@ from jax.experimental.compilation_cache import compilation_cache
 import jax.numpy as jnp
 import numpy as np
 import optax
-from optax_fork import pristine
 import pytest
 from support import factories
+from support import release
 from support import runs
 from support import settings
 from support import states
@@ -165,7 +165,7 @@ def _each_step(label, combination, steps):
   layout, dtype, mode = combination
   jit = _SHORT_MODES[mode]
   new, old = (
-      _run(load, label, layout, dtype) for load in (_FORK, pristine.load)
+      _run(load, label, layout, dtype) for load in (_FORK, release.load)
   )
   params, state = old.params, jit(old.init)(old.params)
   treedef = jax.tree.structure(jit(new.init)(params))
@@ -232,7 +232,7 @@ class SettingsTest(parameterized.TestCase):
       if _is_error(label, dtype):
         self._compare_errors(run)
         return
-      differences = states.differences(run(_FORK), run(pristine.load))
+      differences = states.differences(run(_FORK), run(release.load))
     other = [_WEAK_TYPE] if label.startswith(_WITH_WEAK_TYPE) else []
     self.assertEqual(differences, other)
 
@@ -245,13 +245,13 @@ class SettingsTest(parameterized.TestCase):
     elif _is_error(label, dtype) or _is_error_of_xla(label, dtype):
       self._compare_errors(train)
     else:
-      differences = states.differences(train(_FORK), train(pristine.load))
+      differences = states.differences(train(_FORK), train(release.load))
       self.assertEqual(differences, [])
 
   def _compare_errors(self, run):
     """Asserts that pristine Optax fails, and the fork in the same way."""
     with self.assertRaises((NotImplementedError, TypeError)) as caught:
-      run(pristine.load)
+      run(release.load)
     with self.assertRaises(type(caught.exception)):
       run(_FORK)
 
@@ -278,14 +278,14 @@ class SettingsTest(parameterized.TestCase):
     """Else it should be compared, too."""
     found, wanted = (
         _run(load, f'{factory}()', 'dict', 'float32').programs()
-        for load in (_FORK, pristine.load)
+        for load in (_FORK, release.load)
     )
     self.assertIn("step, [0]['w']", states.differences(found, wanted))
 
   def test_what_pristine_freezes(self):
     found, wanted = (
         _run(load, _FROZEN_ON_PRISTINE, 'dict', 'float32').train(2)
-        for load in (_FORK, pristine.load)
+        for load in (_FORK, release.load)
     )
     is_update = lambda path: path.startswith("['u']")
     self.assertTrue(any(np.any(found[k]) for k in filter(is_update, found)))

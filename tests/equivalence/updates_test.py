@@ -25,9 +25,9 @@ from absl.testing import parameterized
 import chex
 import jax
 import optax
-from optax_fork import pristine
 import pytest
 from support import programs
+from support import release
 from support import runs
 from support import states
 
@@ -79,7 +79,7 @@ class UpdatesTest(parameterized.TestCase):
   def _runs(self, label):
     return [
         runs.ModelRun(library, label, 'mlp', _FILTERED)
-        for library in (pristine.load(), optax)
+        for library in (release.load(), optax)
     ]
 
   def _states(self, both):

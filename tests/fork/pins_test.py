@@ -17,10 +17,11 @@
 import calendar
 import datetime
 
+from optax_fork import pin
+import pytest
 from support.environments import build_requirements
 from support.environments import fork_version
 from support.environments import setup_cfg
-from optax_fork import pin
 
 
 def test_build_needs_the_pinned_release():
@@ -33,9 +34,10 @@ def test_version_and_description_name_the_pinned_release():
   assert description.startswith(f'Optax {pin.version()} ')
 
 
-def test_developers_have_what_builds_need():
-  developers = setup_cfg()['options.extras_require']['dev'].split()
-  pinned = [line for line in developers if '==' in line]
+@pytest.mark.parametrize('extra', ['dev', 'test'])
+def test_extras_have_what_builds_need(extra):
+  requirements = setup_cfg()['options.extras_require'][extra].split()
+  pinned = [line for line in requirements if '==' in line]
   assert pinned
   assert set(pinned) <= set(build_requirements().values())
 

@@ -1,0 +1,59 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""On one device, backports give the bits of the release."""
+
+from absl.testing import parameterized
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from optax_fork import pristine
+from support import release
+from support import states
+
+
+class BackportsTest(parameterized.TestCase):
+
+  def test_there_are_backports(self):
+    """Else tests/support/release.py can go."""
+    self.assertNotEmpty(release.backports())
+
+  @parameterized.product(
+      shape=[(), (6,), (4, 6), (3, 4, 5), (50, 30), (300, 400)],
+      dtype=['float32', 'bfloat16', 'float16'],
+      jit=[jax.jit, lambda function: function],
+  )
+  def test_inner_products(self, shape, dtype, jit):
+    random = np.random.RandomState(0)
+    trees = [
+        {'x': jnp.asarray(random.standard_normal(shape), dtype)}
+        for _ in range(2)
+    ]
+    found, wanted = (
+        jit(library.tree.vdot)(*trees) for library in (optax, pristine.load())
+    )
+    self.assertEqual(found.dtype, wanted.dtype)
+    np.testing.assert_array_equal(found, wanted)
+
+  def test_first_state_of_lbfgs(self):
+    params = {'w': jnp.ones((2, 3)), 'b': jnp.ones(3, jnp.bfloat16)}
+    found, wanted = (
+        library.scale_by_lbfgs(4).init(params)
+        for library in (release.load(), pristine.load())
+    )
+    self.assertEqual(states.structure(found), states.structure(wanted))
+    for new, old in zip(*map(jax.tree.leaves, (found, wanted)), strict=True):
+      self.assertEqual(new.dtype, old.dtype)
+      np.testing.assert_array_equal(new, old)
