@@ -24,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from support import models
+from support.training import LBFGS
 from support.training import make_step
 
 _AXIS = 'data'
@@ -66,7 +67,7 @@ def _optimizer(name, params):
       schedule = optax.linear_schedule(1e-3, 1e-4, 10)
       return optax.inject_hyperparams(optax.adamw)(schedule, mask=mask)
     case 'lbfgs':
-      return optax.lbfgs(memory_size=4)
+      return LBFGS
 
 
 def _loss(model, batch):

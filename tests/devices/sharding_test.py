@@ -25,6 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from support import models
+from support.training import BACKTRACKING
 from support.training import make_step
 
 # Not jax.make_mesh: its axes are explicit in new versions of JAX.
@@ -106,7 +107,7 @@ def _optimizers(model):
       'inject': optax.inject_hyperparams(optax.adamw)(
           optax.cosine_decay_schedule(1e-3, 10), mask=mask
       ),
-      'lbfgs': optax.lbfgs(memory_size=_MEMORY),
+      'lbfgs': optax.lbfgs(memory_size=_MEMORY, linesearch=BACKTRACKING),
   }
 
 
