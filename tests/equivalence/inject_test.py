@@ -50,7 +50,7 @@ _NOT_PLAIN = {
 }
 # Where rounding decides: bfloat16, and the variance of one gradient is zero.
 _ILL_CONDITIONED = {'optax.scale_by_stddev(bias_correction=flipped)'}
-# Its first state has weak types on pristine, when it is not injected, too.
+# Its first state has weak types on pristine.
 _WEAKLY_TYPED = 'optax.scale_by_backtracking_linesearch('
 
 _FORK = lambda: optax
@@ -112,7 +112,7 @@ class InjectTest(parameterized.TestCase):
 
   def _compare_programs(self, label):
     """Asserts that the fork infers what is right."""
-    # What is rounded otherwise, settings_test compares when it is not injected.
+    # The fork's own line search is another program; settings_test compares it.
     load = _FORK if _is_rounded(label) else release.load
     found = _run(_FORK, label, 'inferred').programs()
     wanted = _run(load, label, 'named').programs()

@@ -21,7 +21,6 @@ defaults, and where a line search is rounded otherwise. With `--full`, each
 setting trains for twenty steps in all twelve layouts, dtypes and modes.
 """
 
-import contextlib
 import itertools
 import tempfile
 from typing import NamedTuple
@@ -49,7 +48,7 @@ _DTYPES = {
 
 
 def _disable_jit(function):
-  """Returns a function that steps through loops and compiles very little."""
+  """Returns a function that steps through loops rather than compiles them."""
 
   def run(*args):
     with jax.disable_jit():
@@ -122,7 +121,7 @@ def _is_error_of_xla(label, dtype):
 
 
 def _is_default(label):
-  return label.endswith('()') or ' of ' not in label and '=' not in label
+  return '=' not in label and not label.endswith(' of upstream')
 
 
 def _programs_of(label) -> list[tuple[str, str]]:
@@ -177,11 +176,13 @@ def _each_step(label, combination, steps):
     _, state, params = wanted
 
 
-@contextlib.contextmanager
-def _compilation_cache():
+@pytest.fixture(autouse=True, scope='module')
+def _compilation_cache(request):
   """Compiles the same program, of the one and of the other Optax, once."""
-  if _X64 is not jax:
-    yield  # On CPUs, old JAX loads code that computes something else.
+  # On CPUs, old JAX loads code that computes something else.
+  if _X64 is not jax or not request.config.getoption('--full'):
+    yield
+    jax.clear_caches()
     return
   with tempfile.TemporaryDirectory() as directory:
     options = {
@@ -210,9 +211,7 @@ class SettingsTest(parameterized.TestCase):
   def setUp(self):
     super().setUp()
     warnings.simplefilter('ignore')  # Of deprecated factories.
-    if self.is_full:
-      self.enterContext(_compilation_cache())
-      # Or what is compiled would fill the memory.
+    if self.is_full:  # Or what is compiled would fill the memory.
       self.addCleanup(jax.clear_caches)
 
   @parameterized.named_parameters((label, label) for label in _LABELS)

@@ -20,6 +20,10 @@ import sys
 import tarfile
 import zipfile
 
+from optax_fork import pin
+from optax_fork import pristine
+from optax_fork import series
+import pytest
 from support.environments import BUILD
 from support.environments import build_requirements
 from support.environments import commit
@@ -29,10 +33,6 @@ from support.environments import make_builder
 from support.environments import must
 from support.environments import must_tool
 from support.environments import REPOSITORY
-from optax_fork import pin
-from optax_fork import pristine
-from optax_fork import series
-import pytest
 
 
 def _metadata(wheel):

@@ -16,10 +16,10 @@
 
 import shutil
 
+from optax_fork import series
 from support.environments import commit
 from support.environments import git
 from support.environments import tool
-from optax_fork import series
 
 
 def test_check_passes_here_and_finds_an_edited_patch(checkout):

@@ -17,6 +17,9 @@
 import os
 import re
 
+from optax_fork import git as fork_git
+from optax_fork import pin
+from optax_fork import series
 from support.environments import call
 from support.environments import commit
 from support.environments import files_of
@@ -25,9 +28,6 @@ from support.environments import must_tool
 from support.environments import NEW_FILE
 from support.environments import refused
 from support.environments import tool
-from optax_fork import git as fork_git
-from optax_fork import pin
-from optax_fork import series
 
 
 def test_tree_has_one_commit_a_patch_and_the_release_below(checkout, tree):

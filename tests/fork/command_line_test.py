@@ -14,11 +14,11 @@
 # ==============================================================================
 """The command line: help, and errors that say what to do."""
 
+from optax_fork.__main__ import COMMANDS
+import pytest
 from support.environments import refused
 from support.environments import REPOSITORY
 from support.environments import tool
-from optax_fork.__main__ import COMMANDS
-import pytest
 
 
 def test_commands_outside_a_checkout_say_so(environment):

@@ -19,6 +19,8 @@ import os
 import shutil
 import sys
 
+from optax_fork import pristine
+import pytest
 from support import environments
 from support.environments import BUILD
 from support.environments import call
@@ -29,8 +31,6 @@ from support.environments import must
 from support.environments import must_tool
 from support.environments import PYTHONS
 from support.environments import REPOSITORY
-from optax_fork import pristine
-import pytest
 
 
 def pytest_configure(config):

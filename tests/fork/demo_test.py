@@ -14,12 +14,12 @@
 # ==============================================================================
 """`demo` shows on real data what the fork does and pristine Optax does not."""
 
-from support.environments import tool
 from matplotlib import image
 import optax_fork
-from optax_fork import pristine
 from optax_fork.demo import plot
+from optax_fork import pristine
 import pytest
+from support.environments import tool
 
 
 @pytest.fixture(scope='module', name='demo')

@@ -16,14 +16,14 @@
 
 import shutil
 
+from optax_fork import git as fork_git
+from optax_fork import series
+import pytest
 from support.environments import commit
 from support.environments import files_of
 from support.environments import git
 from support.environments import NEW_FILE
 from support.environments import tool
-from optax_fork import git as fork_git
-from optax_fork import series
-import pytest
 
 
 @pytest.mark.usefixtures('tree')

@@ -20,6 +20,8 @@ import shutil
 import signal
 import tempfile
 
+from optax_fork import series
+import pytest
 from support.environments import call
 from support.environments import commit
 from support.environments import files_of
@@ -28,8 +30,6 @@ from support.environments import must
 from support.environments import must_tool
 from support.environments import refused
 from support.environments import TOOL
-from optax_fork import series
-import pytest
 
 
 class _Disk:

@@ -19,14 +19,14 @@ import pathlib
 import sys
 import zipfile
 
+from optax_fork import pin
+import pytest
 from support.environments import call
 from support.environments import fork_version
 from support.environments import interpreters
 from support.environments import make_environment
 from support.environments import must
 from support.environments import REPOSITORY
-from optax_fork import pin
-import pytest
 
 _VERSIONS = (
     'import importlib.metadata, optax;'

@@ -25,6 +25,10 @@ import signal
 import sys
 import time
 
+from optax_fork import pin
+from optax_fork import pristine
+from optax_fork import series
+import pytest
 from support.environments import BUILD
 from support.environments import call
 from support.environments import commit
@@ -36,10 +40,6 @@ from support.environments import must_tool
 from support.environments import offline
 from support.environments import TOOL
 from support.environments import tool
-from optax_fork import pin
-from optax_fork import pristine
-from optax_fork import series
-import pytest
 
 _KILLED = -signal.SIGKILL
 # Kills a program the n-th time that it does something to some path.

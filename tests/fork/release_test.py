@@ -19,14 +19,14 @@ import sys
 import tarfile
 import zipfile
 
-from support.environments import must
-from support.environments import offline
-from support.environments import refused
-from support.environments import tool
 import optax_fork
 from optax_fork import pin
 from optax_fork import pristine
 import pytest
+from support.environments import must
+from support.environments import offline
+from support.environments import refused
+from support.environments import tool
 
 
 def test_release_with_a_wrong_hash_is_refused(checkout, tmp_path):

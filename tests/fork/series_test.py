@@ -17,15 +17,15 @@
 import shutil
 import sys
 
-from support.environments import files_of
-from support.environments import must_tool
-from support.environments import refused
-from support.environments import tool
 import optax_fork
 from optax_fork import patching
 from optax_fork import pin
 from optax_fork import series
 import pytest
+from support.environments import files_of
+from support.environments import must_tool
+from support.environments import refused
+from support.environments import tool
 
 
 def _first(patches):

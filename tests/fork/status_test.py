@@ -17,13 +17,13 @@
 import json
 import zipfile
 
-from support.environments import fork_version
-from support.environments import REPOSITORY
-from support.environments import tool
 from optax_fork import pin
 from optax_fork import pristine
 from optax_fork import series
 import pytest
+from support.environments import fork_version
+from support.environments import REPOSITORY
+from support.environments import tool
 
 
 @pytest.fixture(name='fork')

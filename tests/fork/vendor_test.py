@@ -16,12 +16,12 @@
 
 import sys
 
-from support.environments import fork_version
 import optax_fork
 from optax_fork import patching
 from optax_fork import pin
 from optax_fork import vendor
 import pytest
+from support.environments import fork_version
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,10 @@ import jax.numpy as jnp
 import optax
 from optax import contrib
 from support import models
-from support import variants
 from support.training import BACKTRACKING
 from support.training import LBFGS
 from support.training import train_by_line_search
+from support import variants
 
 _X = jax.random.normal(jax.random.key(1), (16, 3))
 _Y = jnp.sin(_X[:, :2]) + 1.0

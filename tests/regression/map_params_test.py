@@ -20,9 +20,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from support import models
 from support.masks import FUNCTIONS
 from support.masks import TREES
+from support import models
 from support.models import Net
 from support.models import weight_mask
 from support.variants import ALL

@@ -28,9 +28,9 @@ import equinox as eqx
 import flax.serialization
 import jax
 import jax.numpy as jnp
-from support import models
 import optax
 import orbax.checkpoint as ocp
+from support import models
 
 _KEY = jax.random.key(0)
 _LABELS = functools.partial(jax.tree.map, lambda x: 'vw'[x.ndim > 1])

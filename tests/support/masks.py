@@ -19,9 +19,9 @@ import functools
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from support.models import Net
 from support.models import weight_mask
-import numpy as np
 
 
 def _at_least(ndim, params):

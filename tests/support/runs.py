@@ -29,10 +29,10 @@ import jax.numpy as jnp
 import numpy as np
 from support import factories
 from support import models
+from support.models import weight_mask
 from support import programs
 from support import settings
 from support import states
-from support.models import weight_mask
 
 
 class _Run:
