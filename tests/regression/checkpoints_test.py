@@ -28,7 +28,6 @@ import sys
 import tempfile
 
 from absl.testing import parameterized
-from support import checkpoints
 import chex
 import flax.serialization
 import jax
@@ -36,6 +35,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from optax_fork import pristine
+from support import checkpoints
 
 _LBFGS = [name for name in checkpoints.OPTIMIZERS if name.startswith('lbfgs')]
 

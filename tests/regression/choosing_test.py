@@ -22,10 +22,10 @@ import equinox as eqx
 from flax import nnx
 import jax
 import jax.numpy as jnp
-from support import flax_models
-from support import models
 import numpy as np
 import optax
+from support import flax_models
+from support import models
 from support.variants import ALL
 from support.variants import named
 

@@ -19,9 +19,9 @@ import functools
 import chex
 import equinox as eqx
 import jax
+from optax import contrib
 from support.models import arange_like
 from support.models import Net
-from optax import contrib
 from support.variants import ALL
 from support.variants import named
 

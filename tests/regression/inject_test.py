@@ -21,13 +21,13 @@ import chex
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
+import optax
 from support.masks import FUNCTIONS
 from support.masks import TREES
 from support.models import arange_like
 from support.models import Net
 from support.models import weight_mask
-import numpy as np
-import optax
 from support.variants import ALL
 from support.variants import named
 

@@ -86,7 +86,7 @@ class LbfgsTest(chex.TestCase):
     model = models.MODELS['mlp']()
     params, _ = models.params_of(model)
     transform = optax.masked(optax.scale_by_lbfgs(memory_size=2), _LAST)
-    state = self.variant(lambda p: transform.init(p))(params).inner_state
+    state = self.variant(transform.init)(params).inner_state
     shapes = [x.shape for x in jax.tree.leaves(state.diff_params_memory)]
     last = [x.shape for x in jax.tree.leaves(params.layers[1])]
     self.assertEqual(shapes, [(2, *shape) for shape in last])

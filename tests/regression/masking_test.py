@@ -21,6 +21,8 @@ import chex
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
+import optax
 from support import errors
 from support.masks import FUNCTIONS
 from support.masks import StaticModule
@@ -28,8 +30,6 @@ from support.masks import TREES
 from support.models import arange_like
 from support.models import Net
 from support.models import weight_mask
-import numpy as np
-import optax
 from support.variants import ALL
 from support.variants import named
 from support.variants import TRACED

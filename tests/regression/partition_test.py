@@ -19,10 +19,10 @@ import functools
 import chex
 import equinox as eqx
 import jax
+import optax
 from support.models import arange_like
 from support.models import Net
 from support.models import weight_mask
-import optax
 from support.variants import ALL
 from support.variants import named
 

@@ -24,9 +24,9 @@ from absl.testing import parameterized
 import chex
 import equinox as eqx
 import jax
-from support import models
 import numpy as np
 import optax
+from support import models
 from support import variants
 from support import walk
 
