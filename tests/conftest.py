@@ -25,6 +25,7 @@ os.environ['XLA_FLAGS'] = (
 )
 
 import pytest
+from support import training
 from support import variants
 
 
@@ -60,6 +61,12 @@ def pytest_addoption(parser):
       action='store_true',
       help='run the full forms of checks that are short by default',
   )
+
+
+def pytest_configure(config):
+  # Before the tests import it.
+  if config.getoption('--full'):
+    training.LBFGS = training.DEFAULT_LBFGS
 
 
 @pytest.hookimpl(tryfirst=True)
