@@ -28,6 +28,11 @@ from optax_fork import pristine
 
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
 _README = _ROOT / 'README.md'
+_PAGES = sorted(
+    str(page.relative_to(_ROOT))
+    for folder in ('.', 'benchmarks', 'docs', 'patches')
+    for page in (_ROOT / folder).glob('*.md')
+)
 
 
 def _example(number):
@@ -91,3 +96,11 @@ class ReadmeTest(parameterized.TestCase):
     self.assertNotEmpty(rows)
     for name, ratio in rows:
       self.assertEqual(ratio, measured[name], name)
+
+  @parameterized.parameters(_PAGES)
+  def test_links_to_files_lead_somewhere(self, page):
+    path = _ROOT / page
+    text = re.sub(r'```.*?```', '', path.read_text('utf-8'), flags=re.S)
+    links = re.findall(r'\]\((?!https?:|#)([^)#]+)', text)
+    for link in links:
+      self.assertTrue((path.parent / link).exists(), f'{page}: {link}')
