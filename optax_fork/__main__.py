@@ -27,13 +27,17 @@ from optax_fork import check
 from optax_fork import checkout
 from optax_fork import demo
 from optax_fork import export
+from optax_fork import send
 from optax_fork import status
+from optax_fork import upstream
 
 COMMANDS = {
     'status': status,
     'checkout': checkout,
     'export': export,
     'check': check,
+    'upstream': upstream,
+    'send': send,
     'demo': demo,
 }
 

@@ -16,13 +16,13 @@
 
 import argparse
 import pathlib
-import tempfile
 
 import optax_fork
 from optax_fork import git
+from optax_fork import main_branch
+from optax_fork import parts
 from optax_fork import round_trip
 from optax_fork import series
-from optax_fork import work_tree
 
 DESCRIPTION = (
     'Prove that patches/ is as export writes it and builds what it says. With'
@@ -62,12 +62,7 @@ def check(patches: pathlib.Path) -> str:
     ForkError: names what is wrong.
   """
   found = series.read(patches)
-  rows = (patches / 'README.md').read_text('utf-8')
-  for patch in found:
-    if patch.name not in rows:
-      raise optax_fork.ForkError(
-          f'{patches / "README.md"} has no row for {patch.name}.'
-      )
+  parts.verify(patches, found)
   round_trip.prove(patches)
   return (
       f'{len(found)} patches are as export writes them, and give the same files'
@@ -79,9 +74,9 @@ def check_onto(patches: pathlib.Path, target: pathlib.Path) -> list[str]:
   """Tries the series with ``git am -3`` on a clone of an Optax checkout.
 
   Args:
-    patches: the directory of the series. Patches in its ``docs/`` come last.
-    target: any git checkout of Optax; it is left as it is, and what is not
-      committed there is not seen.
+    patches: the directory of the series.
+    target: any git checkout of Optax, or a bundle; it is left as it is, and
+      what is not committed there is not seen.
 
   Returns:
     A line for the commit that was tried on, and one a patch.
@@ -89,27 +84,16 @@ def check_onto(patches: pathlib.Path, target: pathlib.Path) -> list[str]:
   Raises:
     ForkError: says which patch stops, and what git says.
   """
-  if not (target / '.git').exists() and not (target / 'HEAD').exists():
-    raise optax_fork.ForkError(f'{target} is no git checkout of Optax.')
-  told = [git.text(target, 'log', '-1', '--format=onto %h (%cs, %s)')]
   found = series.read(patches)
-  files = [patches / patch.name for patch in found]
-  files += series.documentation(patches)
-  with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
-    tree, clone = (pathlib.Path(scratch) / name for name in ('tree', 'clone'))
-    # Later patches start from what earlier ones made: those blobs are here.
-    work_tree.create(tree, found)
-    git.run(
-        pathlib.Path(scratch), 'clone', '--quiet', '--shared',
-        str(target.resolve()), str(clone),
-    )
-    git.add_alternate(clone / '.git', tree / '.git/objects')
-    for path in files:
-      try:
-        git.run(clone, *work_tree.AM, '-3', data=path.read_bytes())
-      except optax_fork.ForkError as error:
-        conflicts = git.text(clone, 'diff', '--name-only', '--diff-filter=U')
-        told.append(f'{path.name} stops; in conflict: {conflicts or "none"}')
-        raise optax_fork.ForkError('\n'.join([*told, str(error)])) from error
-      told.append(f'{path.name} applies')
-  return told
+  with main_branch.clone(target, found) as cloned:
+    told = [git.text(cloned, 'log', '-1', '--format=onto %h (%cs, %s)')]
+    applied = []
+    try:
+      for candidate in main_branch.in_order(cloned, patches):
+        applied.append(candidate.name)
+    except main_branch.DoesNotApply as error:
+      told += [f'{name} applies' for name in applied]
+      raise optax_fork.ForkError('\n'.join([*told, str(error)])) from error
+  left_out = [patch.name for patch in found if patch.name not in applied]
+  told += [f'{name} is left out: this commit has it' for name in left_out]
+  return told + [f'{name} applies' for name in applied]

@@ -18,7 +18,6 @@ import argparse
 import contextlib
 import os
 import pathlib
-import re
 import shutil
 from typing import Iterator, Optional
 
@@ -39,18 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   work_tree.add_argument(parser)
   parser.add_argument(
       '--author',
-      type=_author,
+      type=work_tree.author,
       metavar='"NAME <EMAIL>"',
       help='put this name on the commits, to send them upstream as your own',
   )
-
-
-def _author(text: str) -> tuple[str, str]:
-  """Reads NAME <EMAIL>."""
-  match = re.fullmatch(r'\s*([^<>]*[^<>\s])\s*<([^<>\s]+@[^<>\s]+)>\s*', text)
-  if not match:
-    raise argparse.ArgumentTypeError(f'wanted NAME <EMAIL>, found {text!r}')
-  return match[1], match[2]
 
 
 def run(args: argparse.Namespace) -> int:

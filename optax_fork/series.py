@@ -17,6 +17,7 @@
 import dataclasses
 import pathlib
 import re
+from typing import Optional
 
 import optax_fork
 
@@ -32,18 +33,25 @@ _DIFF = re.compile(
     r'\+\+\+ b/(?P=path)\n',
     re.M,
 )
+# What may lie beside the patches: their table, the patches of upstream's docs,
+# and the programs that show what the patches to be sent mend.
+_BESIDE = ('README.md', 'docs', 'programs')
 # What git names in the place of a blob that is not there.
 ABSENT = '0' * 40
 
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-  """What a patch does to one file; before and after are git blob names."""
+  """What a patch does to one file; before and after are git blob names.
+
+  ``lines`` is how many are added and removed.
+  """
 
   path: str
   before: str
   after: str
   hunks: tuple[str, ...]
+  lines: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,6 +65,41 @@ class Patch:
     # A long subject goes on in lines that start with a space.
     header = re.search(r'^Subject: (.*(?:\n .*)*)', self.text.decode(), re.M)
     return re.sub(r'^\[PATCH\] ', '', header[1].replace('\n', ''))
+
+  @property
+  def message(self) -> str:
+    """What it says below its subject."""
+    _, _, rest = self.text.decode().partition('\n\n')
+    return re.split(r'^(?:---|diff --git .*)$', rest, maxsplit=1, flags=re.M)[
+        0
+    ].strip()
+
+  @property
+  def words(self) -> str:
+    """Its name without the number, which changes with those before it."""
+    return self.name[5:].removesuffix('.patch')
+
+  @property
+  def needs(self) -> list[str]:
+    """The subjects of the patches that its message says it needs."""
+    sentence = re.search(r'^Needs [\s\S]*?\.$', self.message, re.M)
+    quoted = re.findall(r'"([^"]*)"', sentence[0]) if sentence else []
+    return [' '.join(subject.split()) for subject in quoted]
+
+  @property
+  def backport(self) -> Optional[str]:
+    """The commit of Optax's main branch that has the same fix, if any."""
+    trailer = re.search(r'^Backport: (\S+)$', self.message, re.M)
+    return trailer and trailer[1]
+
+  @property
+  def changed_lines(self) -> int:
+    """How many lines it adds and removes outside of tests."""
+    return sum(
+        change.lines
+        for change in self.changes
+        if not change.path.endswith('_test.py')
+    )
 
 
 def find() -> pathlib.Path:
@@ -80,7 +123,7 @@ def read(directory: pathlib.Path) -> list[Patch]:
 
   Args:
     directory: holds patches named as git numbers them, ``SHA256SUMS``,
-      ``README.md`` and, perhaps, ``docs/``.
+      ``README.md`` and, perhaps, ``docs/`` and ``programs/``.
 
   Raises:
     ForkError: when a file there does not belong, a number is missing or taken
@@ -90,7 +133,7 @@ def read(directory: pathlib.Path) -> list[Patch]:
     raise optax_fork.ForkError(f'There is no directory of patches {directory}.')
   names = sorted(path.name for path in directory.iterdir())
   patches = [name for name in names if _NAME.fullmatch(name)]
-  for name in set(names) - set(patches) - {SUMS, 'README.md', 'docs'}:
+  for name in set(names) - set(patches) - {SUMS, *_BESIDE}:
     if name.startswith(UNFINISHED):
       raise optax_fork.ForkError(
           f'{directory / name}: an export was cut short, and the patches are'
@@ -99,8 +142,8 @@ def read(directory: pathlib.Path) -> list[Patch]:
       )
     raise optax_fork.ForkError(
         f'{directory / name} does not belong there: patches/ holds'
-        ' 0001-….patch and so on, SHA256SUMS, README.md and docs/ alone. Move'
-        ' the file away.'
+        ' 0001-….patch and so on, SHA256SUMS, README.md, docs/ and programs/'
+        ' alone. Move the file away.'
     )
   for number, name in enumerate(patches, 1):
     if int(_NAME.fullmatch(name)[1]) != number:
@@ -138,18 +181,67 @@ def _parse(path: pathlib.Path) -> Patch:
       raise optax_fork.ForkError(
           f'{path} changes {file}: the series touches optax/ alone.'
       )
-    hunks = re.findall(r'^@@ .*? @@', text[match.end() : end], re.M)
-    changes.append(Change(file, match['before'], match['after'], tuple(hunks)))
+    body = text[match.end() : end]
+    hunks = tuple(re.findall(r'^@@ .*? @@', body, re.M))
+    lines = len(re.findall(r'^[+-]', body, re.M))
+    changes.append(
+        Change(file, match['before'], match['after'], hunks, lines)
+    )
   return Patch(path.name, data, tuple(changes))
 
 
-def documentation(directory: pathlib.Path) -> list[pathlib.Path]:
+def documentation(directory: pathlib.Path) -> list[Patch]:
   """Returns the patches of upstream's documentation, in order.
 
-  They are made against Optax's main branch, where they come after the series.
-  The release does not have the files that they change.
+  They are made against Optax's main branch: the release does not have the files
+  that they change. Each goes with the patches that its message says it needs.
   """
-  return sorted(directory.glob('docs/*.patch'))
+  return [
+      Patch(path.name, path.read_bytes(), ())
+      for path in sorted(directory.glob('docs/*.patch'))
+  ]
+
+
+def pick(patches: list[Patch], wanted: str) -> Patch:
+  """Returns the one patch of a number, a name or words of its subject.
+
+  Raises:
+    ForkError: when there is none or there are several; lists them.
+  """
+  found = [
+      patch
+      for patch in patches
+      if wanted in (patch.name, patch.subject, patch.name[:4])
+  ] or [patch for patch in patches if wanted in patch.subject]
+  if len(found) != 1:
+    listed = '\n  '.join(patch.subject for patch in found or patches)
+    raise optax_fork.ForkError(
+        f'{"Several patches are" if found else "No patch is"} called'
+        f' {wanted!r}. Name one by its number or by words of its subject:\n'
+        f'  {listed}'
+    )
+  return found[0]
+
+
+def with_needed(patch: Patch, patches: list[Patch]) -> list[Patch]:
+  """Returns a patch after all that it needs, in the order of the series.
+
+  Raises:
+    ForkError: when the series has no patch of a subject that it names.
+  """
+  known = {other.subject: other for other in patches}
+  wanted, waiting = {patch.subject}, [patch]
+  while waiting:
+    for subject in waiting.pop().needs:
+      if subject not in known:
+        raise optax_fork.ForkError(
+            f'{patch.name}: no patch of the series has the subject "{subject}",'
+            ' which it says that it needs, or a patch that it needs does.'
+        )
+      if subject not in wanted:
+        wanted.add(subject)
+        waiting.append(known[subject])
+  return [other for other in patches if other.subject in wanted]
 
 
 def touched(patches: list[Patch]) -> dict[str, list[str]]:

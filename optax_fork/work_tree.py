@@ -23,6 +23,7 @@ that it goes to: where a run finds that ref, the one before it was cut short.
 
 import argparse
 import pathlib
+import re
 from typing import Optional
 
 import optax_fork
@@ -54,6 +55,14 @@ def add_argument(parser: argparse.ArgumentParser) -> None:
 def locate(args: argparse.Namespace, patches: pathlib.Path) -> pathlib.Path:
   """Returns the work tree that the arguments of a command name."""
   return args.directory or patches.parent / 'work/optax'
+
+
+def author(text: str) -> tuple[str, str]:
+  """Reads NAME <EMAIL>, an argument of a command."""
+  match = re.fullmatch(r'\s*([^<>]*[^<>\s])\s*<([^<>\s]+@[^<>\s]+)>\s*', text)
+  if not match:
+    raise argparse.ArgumentTypeError(f'wanted NAME <EMAIL>, found {text!r}')
+  return match[1], match[2]
 
 
 def create(

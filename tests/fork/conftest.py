@@ -19,9 +19,12 @@ import os
 import shutil
 import sys
 
+from optax_fork import __main__
 from optax_fork import pristine
+from optax_fork import upstream
 import pytest
 from support import environments
+from support import fake_main
 from support.environments import BUILD
 from support.environments import call
 from support.environments import copy_repository
@@ -106,6 +109,40 @@ def _tree(checkout, made_once):
       'tree', lambda tree: must_tool(REPOSITORY, 'checkout', tree)
   )
   return shutil.copytree(made, checkout / 'work/optax', symlinks=True)
+
+
+@pytest.fixture(name='fork')
+def _fork(made_once, tmp_path, monkeypatch):
+  """A copy of a checkout with a short series; ``main`` lies beside it."""
+  tree = made_once(
+      'tree', lambda tree: must_tool(REPOSITORY, 'checkout', tree)
+  )
+  made = made_once('main', lambda target: fake_main.make(tree, target))
+  copy = shutil.copytree(made, tmp_path / 'made', symlinks=True)
+  release = pristine.archive('sdist').parent
+  cache = tmp_path / 'cache/optax_fork'
+  fake_main.write_hooks(cache)
+  (cache / release.name).symlink_to(release)
+  monkeypatch.setenv('XDG_CACHE_HOME', str(cache.parent))
+  monkeypatch.setenv('OPTAX_MAIN', str(copy / 'main'))
+  monkeypatch.chdir(copy / 'fork')
+  return copy / 'fork'
+
+
+@pytest.fixture(name='run')
+def _run(fork, monkeypatch, capsys):
+  """Runs the tool in this process; gives its exit status and its output."""
+  # The environment of these tests has what that of main's must not have.
+  monkeypatch.setattr(upstream, 'refuse_environment', lambda *_: None)
+
+  def run(*arguments):
+    assert fork.exists()
+    monkeypatch.setattr(sys, 'argv', ['optax_fork', *map(str, arguments)])
+    code = __main__.main()
+    captured = capsys.readouterr()
+    return code, captured.out + captured.err
+
+  return run
 
 
 @pytest.fixture(name='release')

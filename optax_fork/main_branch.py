@@ -1,0 +1,261 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""The series on Optax's main branch, or on any other commit of Optax.
+
+All is done in a clone of the checkout or bundle that holds main. A patch is
+applied with ``git am -3``: main has changed since the release.
+"""
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+import tempfile
+from typing import Iterator, Optional
+
+import optax_fork
+from optax_fork import git
+from optax_fork import parts
+from optax_fork import series
+from optax_fork import work_tree
+
+VARIABLE = 'OPTAX_MAIN'
+# The branch that a bundle of main has, if it has more than one.
+_BRANCH = 'snapshot'
+IN_ORDER = 'in order'
+ALONE = 'alone'
+
+
+def locate(given: Optional[pathlib.Path]) -> Optional[pathlib.Path]:
+  """Returns where main is: as given, or else what the environment says."""
+  if given or os.environ.get(VARIABLE):
+    return given or pathlib.Path(os.environ[VARIABLE])
+  return None
+
+
+def refuse_strangers(source: pathlib.Path) -> None:
+  """Raises ForkError unless a path is a git checkout or a bundle."""
+  is_checkout = (source / '.git').exists() or (source / 'HEAD').exists()
+  if not is_checkout and not source.is_file():
+    raise optax_fork.ForkError(f'{source} is no git checkout of Optax.')
+
+
+@contextlib.contextmanager
+def clone(
+    source: pathlib.Path, patches: list[series.Patch]
+) -> Iterator[pathlib.Path]:
+  """Gives a clone of a checkout or bundle of Optax that can take patches.
+
+  Args:
+    source: it is left as it is, and what is not committed there is not seen.
+    patches: the whole series.
+
+  Raises:
+    ForkError: when the source is no git checkout of Optax, nor a bundle of one.
+  """
+  refuse_strangers(source)
+  with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
+    tree, cloned = (pathlib.Path(scratch) / name for name in ('tree', 'main'))
+    git.run(
+        pathlib.Path(scratch),
+        *'clone --quiet --shared --no-checkout'.split(),
+        str(source.resolve()),
+        str(cloned),
+    )
+    if source.is_file():
+      branches = git.lines(
+          cloned, 'for-each-ref', '--format=%(refname:short)', 'refs/remotes'
+      )
+      known = f'origin/{_BRANCH}'
+      branch = known if known in branches else branches[0]
+      git.run(cloned, 'update-ref', '--no-deref', 'HEAD', branch)
+    if not git.lines(cloned, 'ls-tree', 'HEAD', 'optax/__init__.py'):
+      raise optax_fork.ForkError(f'{source} is no git checkout of Optax.')
+    go_to(cloned, 'HEAD')
+    # Later patches start from what earlier ones made: those blobs are here.
+    work_tree.create(tree, patches)
+    git.add_alternate(cloned / '.git', tree / '.git/objects')
+    yield cloned
+
+
+def head(cloned: pathlib.Path) -> str:
+  return git.text(cloned, 'rev-parse', 'HEAD')
+
+
+def go_to(cloned: pathlib.Path, commit: str) -> None:
+  git.run(cloned, 'checkout', '--quiet', '--force', '--detach', commit)
+
+
+class DoesNotApply(optax_fork.ForkError):
+  """A patch that git cannot apply; the clone is as it was before it."""
+
+
+def apply(cloned: pathlib.Path, patch: series.Patch) -> None:
+  """Applies a patch to the clone, as a commit.
+
+  Raises:
+    DoesNotApply: says what is in conflict, and what git says.
+  """
+  try:
+    git.run(cloned, *work_tree.AM, '-3', data=patch.text)
+  except optax_fork.ForkError as error:
+    conflicts = git.text(cloned, 'diff', '--name-only', '--diff-filter=U')
+    git.run(cloned, 'am', '--abort')
+    raise DoesNotApply(
+        f'{patch.name} stops; in conflict: {conflicts or "none"}\n{error}'
+    ) from error
+
+
+def is_there(cloned: pathlib.Path, patch: series.Patch) -> bool:
+  """Whether a backport is left out, since main has the fix.
+
+  It is made for the files of the release, and goes onto those alone.
+  """
+  if not patch.backport:
+    return False
+  for change in patch.changes:
+    entry = git.text(cloned, 'ls-tree', 'HEAD', change.path).split()
+    if (entry[2] if entry else series.ABSENT) != change.before:
+      return True
+  return False
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+  """A patch on main, as it would be sent.
+
+  Attributes:
+    name: of the patch.
+    order: whether all patches before it are there, or those alone that it
+      needs.
+    before: the commit that the checks compare it with.
+    commit: the commit to check.
+    patch: the patch itself, None where it is several.
+  """
+
+  name: str
+  order: str
+  before: str
+  commit: str
+  patch: Optional[series.Patch] = None
+
+
+def apply_with_docs(
+    cloned: pathlib.Path,
+    patch: series.Patch,
+    applied: list[str],
+    docs: list[series.Patch],
+) -> list[series.Patch]:
+  """Applies a patch, and the patches of the docs that are about it.
+
+  Args:
+    cloned: the clone.
+    patch: the next one.
+    applied: the subjects of what the clone has; what is applied is added.
+    docs: the patches of upstream's documentation. One that says what it needs
+      is applied as soon as all of that is there.
+
+  Returns:
+    What was applied.
+  """
+  done = [patch]
+  apply(cloned, patch)
+  applied.append(patch.subject)
+  for doc in docs:
+    if patch.subject in doc.needs and set(doc.needs) <= set(applied):
+      apply(cloned, doc)
+      done.append(doc)
+  return done
+
+
+def in_order(
+    cloned: pathlib.Path, directory: pathlib.Path
+) -> Iterator[Candidate]:
+  """Applies the series in order and gives a candidate for each patch.
+
+  Patches of the docs that name no patch come last. Backports that are there
+  are left out.
+
+  Raises:
+    DoesNotApply: names the patch that stops.
+  """
+  patches = series.read(directory)
+  docs = series.documentation(directory)
+  applied = []
+  for patch in patches:
+    if not is_there(cloned, patch):
+      before = head(cloned)
+      apply_with_docs(cloned, patch, applied, docs)
+      yield Candidate(patch.name, IN_ORDER, before, head(cloned), patch)
+  for doc in docs:
+    if not doc.needs:
+      before = head(cloned)
+      apply(cloned, doc)
+      yield Candidate(doc.name, IN_ORDER, before, head(cloned))
+
+
+def alone(
+    cloned: pathlib.Path,
+    directory: pathlib.Path,
+    patch: series.Patch,
+    author: Optional[tuple[str, str]] = None,
+) -> Candidate:
+  """Applies a patch to the clone's commit, after what it needs alone.
+
+  Args:
+    cloned: the clone.
+    directory: of the series.
+    patch: of the series.
+    author: whose commits they shall be, one for each patch and its docs.
+
+  Raises:
+    DoesNotApply: names the patch that stops.
+  """
+  docs = series.documentation(directory)
+  applied = []
+  for needed in series.with_needed(patch, series.read(directory)):
+    before = head(cloned)
+    if not is_there(cloned, needed):
+      apply_with_docs(cloned, needed, applied, docs)
+      if author and head(cloned) != before:
+        _commit_as(author, cloned, needed, before)
+  return Candidate(patch.name, ALONE, before, head(cloned), patch)
+
+
+def _commit_as(
+    author: tuple[str, str],
+    cloned: pathlib.Path,
+    patch: series.Patch,
+    before: str,
+) -> None:
+  """Makes one commit of today of all since another."""
+  env = {
+      name: value
+      for name, value in git.environment(author).items()
+      if name not in ('GIT_AUTHOR_DATE', 'GIT_COMMITTER_DATE')
+  }
+  message = f'{patch.subject}\n\n{patch.message}\n'
+  git.run(cloned, 'reset', '--quiet', '--soft', before)
+  git.run(
+      cloned, *'commit --quiet --file=-'.split(),
+      data=message.encode(), env=env,
+  )  # fmt: skip
+
+
+def to_send(directory: pathlib.Path) -> list[series.Patch]:
+  """Returns the patches that are to be sent."""
+  patches = series.read(directory)
+  known = parts.read(directory, patches)
+  return [p for p in patches if known.get(p.name) == parts.TO_BE_SENT]

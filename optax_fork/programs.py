@@ -1,0 +1,103 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Programs that show what users see, one for each patch that is to be sent.
+
+``patches/programs/WORDS.py`` has the words of the patch's name. Below the
+license, its docstring says what the patch leaves as it is; what follows are at
+most twelve lines that fail without the patch and work with it.
+"""
+
+import ast
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import optax_fork
+
+_MOST_LINES = 12
+
+
+def path(directory: pathlib.Path, words: str) -> pathlib.Path:
+  """Returns where the program of a patch lies."""
+  return directory / 'programs' / f'{words}.py'
+
+
+def names(directory: pathlib.Path) -> set[str]:
+  """Returns the words of the patches that have a program."""
+  return {found.stem for found in directory.glob('programs/*.py')}
+
+
+def read(directory: pathlib.Path, words: str) -> tuple[str, str]:
+  """Returns what a patch leaves as it is, and its program.
+
+  Raises:
+    ForkError: when there is no such program, it has no docstring or it is too
+      long.
+  """
+  source = path(directory, words)
+  if not source.is_file():
+    raise optax_fork.ForkError(f'There is no program {source}.')
+  text = source.read_text('utf-8')
+  tree = ast.parse(text)
+  stays = ast.get_docstring(tree)
+  if not stays:
+    raise optax_fork.ForkError(
+        f'{source} has no docstring; it says what the patch leaves as it is.'
+    )
+  lines = text.splitlines()[tree.body[0].end_lineno :]
+  program = '\n'.join(lines).strip() + '\n'
+  count = len([line for line in program.splitlines() if line.strip()])
+  if count > _MOST_LINES:
+    raise optax_fork.ForkError(
+        f'{source} has {count} lines; at most {_MOST_LINES} are read.'
+    )
+  return stays, program
+
+
+def run(program: str, tree: pathlib.Path) -> tuple[bool, str]:
+  """Runs a program with the Optax of a checkout.
+
+  Args:
+    program: its text.
+    tree: the checkout.
+
+  Returns:
+    Whether it worked, and what a user sees: what it printed and, of an
+    exception, its last lines.
+  """
+  # The traces that JAX leaves out would come back as a note of four lines.
+  environment = os.environ | {
+      'PYTHONPATH': str(tree),
+      'JAX_TRACEBACK_FILTERING': 'off',
+      'JAX_PLATFORMS': 'cpu',
+  }
+  result = subprocess.run(
+      [sys.executable, '-c', program],
+      cwd=tree,
+      env=environment,
+      capture_output=True,
+      check=False,
+      text=True,
+  )
+  shown = result.stdout
+  if result.returncode:
+    # From the name of the last exception on.
+    raised = list(re.finditer(r'^[\w.]*Error\b', result.stderr, re.M))
+    message = result.stderr[raised[-1].start() if raised else 0 :]
+    # XLA goes on with the places in its own sources.
+    shown += message.partition('\n=== Source Location Trace')[0]
+  return result.returncode == 0, shown.strip()

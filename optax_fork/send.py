@@ -1,0 +1,186 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""The command ``send``: a patch as a branch of Optax, and what to say of it."""
+
+import argparse
+import pathlib
+import re
+
+import optax_fork
+from optax_fork import git
+from optax_fork import main_branch
+from optax_fork import programs
+from optax_fork import series
+from optax_fork import upstream
+from optax_fork import work_tree
+
+DESCRIPTION = (
+    "Make a branch with one patch, and what it needs, in a clone of Optax's"
+    " main branch, with you as its author. Run Optax's checks on it, and write"
+    ' the text of the pull request. It pushes nothing. `tox -e main` brings the'
+    ' programs that this needs.'
+)
+EXAMPLE = 'send "muon: take" ../optax --author "NAME <EMAIL>"'
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  parser.add_argument(
+      'patch',
+      metavar='PATCH',
+      help='its number, or words of its subject',
+  )
+  parser.add_argument(
+      'checkout',
+      type=pathlib.Path,
+      metavar='CHECKOUT',
+      help="a clone of Optax with its main branch checked out; it stays on it",
+  )
+  parser.add_argument(
+      '--author',
+      type=work_tree.author,
+      required=True,
+      metavar='"NAME <EMAIL>"',
+      help='who sends it, and has signed the CLA',
+  )
+  parser.add_argument(
+      '--text',
+      type=pathlib.Path,
+      metavar='FILE',
+      help='where to write the text; without it, work/BRANCH.md',
+  )
+  upstream.add_only(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+  directory = series.find()
+  patches = series.read(directory)
+  patch = series.pick(patches, args.patch)
+  branch = _branch(patch)
+  _refuse(args.checkout, patch, branch)
+  with main_branch.clone(args.checkout, patches) as cloned:
+    main = main_branch.head(cloned)
+    candidate = main_branch.alone(cloned, directory, patch, args.author)
+    if candidate.commit == candidate.before:
+      raise optax_fork.ForkError(f'{args.checkout} has {patch.name} already.')
+    names = upstream.chosen(args.only)
+    upstream.refuse_environment(cloned, names)
+    problems = upstream.report(cloned, main, [candidate], names, directory)
+    if problems:
+      raise optax_fork.ForkError(
+          'No branch was made, since Optax would refuse this:\n'
+          + '\n'.join(problems)
+      )
+    text = _text(cloned, directory, patch, main, names)
+    target = args.text or directory.parent / 'work' / f'{branch}.md'
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text, 'utf-8')
+    git.run(
+        args.checkout, *'fetch --quiet --no-tags --no-write-fetch-head'.split(),
+        str(cloned), f'{candidate.commit}:refs/heads/{branch}',
+    )  # fmt: skip
+  print(
+      f'{args.checkout} has the branch {branch}; its work tree is as it was.\n'
+      f'{target} is the text of the pull request: read it, and every line of\n'
+      f'  git -C {args.checkout} log -p {main[:8]}..{branch}\n'
+      'Nothing was pushed.'
+  )
+  return 0
+
+
+def _branch(patch: series.Patch) -> str:
+  return re.sub(r'[^a-z0-9]+', '-', patch.subject.lower()).strip('-')
+
+
+def _refuse(
+    checkout: pathlib.Path, patch: series.Patch, branch: str
+) -> None:
+  """Raises ForkError when the patch cannot be sent from this checkout."""
+  if patch.backport:
+    raise optax_fork.ForkError(
+        f'{patch.name} is a backport: main has it, as {patch.backport}.'
+    )
+  main_branch.refuse_strangers(checkout)
+  if not checkout.is_dir():
+    raise optax_fork.ForkError(
+        f'{checkout} is a bundle; a branch needs a clone: git clone {checkout}'
+    )
+  work_tree.refuse_changes(checkout)
+  if work_tree.ref(checkout, f'refs/heads/{branch}'):
+    raise optax_fork.ForkError(
+        f'{checkout} has a branch {branch} already; delete or rename it: git -C'
+        f' {checkout} branch -m {branch} {branch}-old'
+    )
+
+
+def _unwrapped(paragraph: str) -> str:
+  """Joins the lines of a paragraph: GitHub would break the text at each."""
+  is_code = paragraph.startswith('```')
+  return paragraph if is_code else re.sub(r'\n(?!- )\s*', ' ', paragraph)
+
+
+def _text(
+    cloned: pathlib.Path,
+    directory: pathlib.Path,
+    patch: series.Patch,
+    main: str,
+    names: list[str],
+) -> str:
+  """Returns the text of a pull request; the first line is its title.
+
+  Args:
+    cloned: a clone that has the patch checked out.
+    directory: of the series.
+    patch: to send.
+    main: the commit that it starts from.
+    names: of the checks that it passed.
+  """
+  problem, *rest = re.split(r'\n{2,}', patch.message)
+  threads = [p for p in rest if p.startswith('See ')]
+  changes = [p for p in rest if not p.startswith(('See ', 'Needs '))]
+  stays, shown = _shown(cloned, directory, patch, main)
+  parts = [patch.subject, '## What happens', problem, *shown]
+  parts += ['## What changes', *changes]
+  if stays:
+    parts += ['## What does not change', stays]
+  if patch.needs:
+    needs = [f'- {subject}' for subject in patch.needs]
+    parts.append('\n'.join(['The branch has what it needs as well:', *needs]))
+  parts.append(f'It passes on {main[:8]}: {", ".join(names)}.')
+  return '\n\n'.join(map(_unwrapped, [*parts, *threads])) + '\n'
+
+
+def _shown(
+    cloned: pathlib.Path,
+    directory: pathlib.Path,
+    patch: series.Patch,
+    main: str,
+) -> tuple[str, list[str]]:
+  """Returns what the patch leaves as it is, and its program with its outputs.
+
+  Without a program, there is nothing to say.
+  """
+  if patch.words not in programs.names(directory):
+    return '', []
+  stays, program = programs.read(directory, patch.words)
+  shown = [f'```python\n{program}```']
+  commit = main_branch.head(cloned)
+  for where, said in (
+      (main, f'On main ({main[:8]}):'),
+      (commit, 'With this change:'),
+  ):
+    main_branch.go_to(cloned, where)
+    _, output = programs.run(program, cloned)
+    shown += [said, f'```text\n{output}\n```']
+  return stays, shown

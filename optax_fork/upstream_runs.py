@@ -1,0 +1,237 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Runs checks on commits of a clone, some at a time, and keeps what they find.
+
+What a check finds is kept in the cache by the tree of git that it looked at and
+by the versions of all that is installed, so what did not change is not looked
+at again.
+"""
+
+import collections
+import concurrent.futures
+import contextlib
+import hashlib
+import importlib.metadata
+import json
+import os
+import pathlib
+import queue
+import sys
+import tempfile
+import threading
+import time
+from typing import Callable, Iterator, Optional, Sequence
+
+import optax_fork
+from optax_fork import git
+from optax_fork import main_branch
+from optax_fork import pristine
+from optax_fork import programs
+from optax_fork import upstream_checks
+
+PROGRAM = 'program'
+
+
+def _versions() -> str:
+  """Returns a digest of all that a result depends on but the tree."""
+  installed = sorted(
+      f'{found.name}=={found.version}'
+      for found in importlib.metadata.distributions()
+  )
+  told = [json.dumps([sys.version, installed]).encode()]
+  for module in (programs, upstream_checks):
+    told.append(pathlib.Path(module.__file__).read_bytes())
+  return hashlib.sha256(b''.join(told)).hexdigest()
+
+
+def _keep(file: pathlib.Path, found: list) -> None:
+  """Writes a result, whole or not at all."""
+  file.parent.mkdir(parents=True, exist_ok=True)
+  scratch = file.with_suffix(f'.{os.getpid()}')
+  scratch.write_text(json.dumps(found), 'utf-8')
+  scratch.replace(file)
+
+
+class Runner:
+  """Runs checks on commits of a clone.
+
+  Attributes:
+    seconds: how long each check took, by its name; nothing for what was kept.
+  """
+
+  def __init__(self, cloned: pathlib.Path, again: bool) -> None:
+    """Makes a runner.
+
+    Args:
+      cloned: the clone; its work tree is left alone.
+      again: whether to look at everything again, whatever was kept.
+    """
+    self._cloned = cloned
+    self._again = again
+    self._versions = _versions()
+    self._trees = queue.SimpleQueue()
+    self._locks = {}
+    self._found = {}
+    self.seconds = collections.Counter()
+
+  @contextlib.contextmanager
+  def _checked_out(self, commit: str) -> Iterator[pathlib.Path]:
+    """Gives a work tree at a commit that nobody else uses."""
+    tree = self._trees.get()
+    try:
+      git.run(tree, 'checkout', '--quiet', '--force', '--detach', commit)
+      git.run(tree, *'clean --quiet -ffdx'.split())
+      yield tree
+    finally:
+      self._trees.put(tree)
+
+  def paths(self, before: str, commit: str) -> tuple[str, ...]:
+    """Returns the files that changed from a commit to another and are there."""
+    diff = 'diff --name-only --no-renames --diff-filter=d'.split()
+    return tuple(git.lines(self._cloned, *diff, before, commit))
+
+  def _find(
+      self, name: str, commit: str, told: Sequence[str], find: Callable
+  ) -> list:
+    """Returns what a check finds, or what was kept of it.
+
+    Args:
+      name: of the check.
+      commit: to look at.
+      told: what the result depends on, beside the tree and the versions.
+      find: does it in a checkout.
+    """
+    tree = git.text(self._cloned, 'rev-parse', f'{commit}^{{tree}}')
+    key = json.dumps([name, tree, told, self._versions])
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    with self._locks.setdefault(digest, threading.Lock()):
+      if digest not in self._found:
+        file = pristine.cache() / f'upstream/{digest}.json'
+        if self._again or not file.exists():
+          _keep(file, self._look(name, commit, find))
+        self._found[digest] = json.loads(file.read_text('utf-8'))
+    return self._found[digest]
+
+  def _look(self, name: str, commit: str, find: Callable) -> list:
+    """Runs a check on a commit."""
+    with self._checked_out(commit) as tree:
+      start = time.monotonic()
+      found = find(tree)
+      taken = time.monotonic() - start
+    self.seconds[name] += taken
+    print(f'{name} of {commit[:8]}: {taken:.0f} s')
+    return found
+
+  def _news(self, name: str, candidate: main_branch.Candidate) -> list[str]:
+    """Returns what a check finds on a commit and not on the one before."""
+    check = upstream_checks.CHECKS[name]
+    paths = self.paths(candidate.before, candidate.commit)
+    told = paths if check.of_files else ()
+
+    def there(tree):
+      return check.find(tree, [p for p in paths if (tree / p).exists()])
+
+    found = self._find(name, candidate.commit, told, there)
+    if not found:
+      return []
+    without_numbers = upstream_checks.without_numbers
+    known = collections.Counter(
+        map(without_numbers, self._find(name, candidate.before, told, there))
+    )
+    news = []
+    for line in found:
+      # As often as before is no news.
+      known[without_numbers(line)] -= 1
+      if known[without_numbers(line)] < 0:
+        news.append(line)
+    return news
+
+  def _program(
+      self, directory: pathlib.Path, candidate: main_branch.Candidate
+  ) -> Optional[list[str]]:
+    """Returns what is wrong with a patch's program, None without one."""
+    words = candidate.patch and candidate.patch.words
+    if words not in programs.names(directory):
+      return None
+    _, program = programs.read(directory, words)
+
+    def find(commit):
+      run = lambda tree: [*programs.run(program, tree)]
+      return self._find(PROGRAM, commit, [program], run)
+
+    worked, _ = find(candidate.before)
+    problems = ['the program works without the patch'] * worked
+    works, shown = find(candidate.commit)
+    if not works:
+      problems.append(f'the program fails with the patch: {shown}')
+    return problems
+
+  def _refuse_dirty_main(self, main: str, names: Sequence[str]) -> None:
+    """Raises ForkError when a check that passes on main fails there."""
+    for name in names:
+      check = upstream_checks.CHECKS.get(name)
+      if check and check.clean:
+        find = lambda tree, find=check.find: find(tree, ())
+        if found := self._find(name, main, (), find):
+          raise optax_fork.ForkError(
+              f'{name} finds something on main itself, so it shows nothing'
+              ' here; is a program missing?\n' + '\n'.join(found)
+          )
+
+  def run(
+      self,
+      main: str,
+      candidates: Sequence[main_branch.Candidate],
+      names: Sequence[str],
+      directory: pathlib.Path,
+  ) -> dict[tuple[str, str, str], Optional[list[str]]]:
+    """Runs checks on candidates.
+
+    Args:
+      main: the commit of main.
+      candidates: what to look at.
+      names: of the checks.
+      directory: of the series, for the programs.
+
+    Returns:
+      {(patch, order, check): what it finds and main does not}; None where there
+      is nothing to run.
+
+    Raises:
+      ForkError: when checks cannot run here.
+    """
+    workers = os.cpu_count() or 1
+    with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
+      for number in range(workers):
+        tree = pathlib.Path(scratch) / str(number)
+        git.run(
+            self._cloned, *'worktree add --quiet --detach'.split(), str(tree)
+        )
+        self._trees.put(tree)
+      self._refuse_dirty_main(main, names)
+      with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        waiting = {}
+        for candidate in candidates:
+          for name in names:
+            key = (candidate.name, candidate.order, name)
+            if name == PROGRAM:
+              job = pool.submit(self._program, directory, candidate)
+            else:
+              job = pool.submit(self._news, name, candidate)
+            waiting[key] = job
+        try:
+          return {key: job.result() for key, job in waiting.items()}
+        finally:  # What failed is told before the rest has run.
+          pool.shutdown(cancel_futures=True)

@@ -1,0 +1,25 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""The updates of params without None are the same."""
+
+import jax
+import jax.numpy as jnp
+import optax
+
+# A model whose activation function is filtered out.
+params = {'w': jnp.ones((3, 4)), 'activation': None}
+tx = optax.contrib.galore(0.1, rank=2)
+updates, _ = tx.update(params, tx.init(params), params)
+print(jax.tree.map(jnp.shape, updates))

@@ -1,0 +1,30 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Other arguments of `update`, and transformations without a `value_fn`, are
+masked as before. Params that are not masked give the same results.
+"""
+
+import jax
+import jax.numpy as jnp
+import optax
+
+params = {'w': jnp.ones(2), 'b': jnp.zeros(2)}
+loss = lambda params: jnp.sum((3.0 * params['w'] - 1.0 + params['b']) ** 2)
+solver = optax.masked(optax.lbfgs(), {'w': True, 'b': False})
+value, grad = jax.value_and_grad(loss)(params)
+state = solver.init(params)
+updates, state = solver.update(
+    grad, state, params, value=value, grad=grad, value_fn=loss)
+print(updates['w'])

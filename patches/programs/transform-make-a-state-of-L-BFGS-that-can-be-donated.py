@@ -1,0 +1,24 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Values are the same, and so is the structure of the state."""
+
+import jax
+import jax.numpy as jnp
+import optax
+
+tx, params = optax.scale_by_lbfgs(), jnp.ones(3)
+step = jax.jit(tx.update, donate_argnums=1)
+updates, state = step(params, tx.init(params), params)
+print(updates)
