@@ -49,6 +49,7 @@ _SDIST_INPUTS = _WHEEL_INPUTS + (
     'MANIFEST.in',
     'benchmarks',
     'docs',
+    'linters.txt',
     'patches',
     'tests',
     'tox.ini',

@@ -25,7 +25,6 @@ os.environ['XLA_FLAGS'] = (
 )
 
 import pytest
-from support import training
 from support import variants
 
 
@@ -40,19 +39,25 @@ def pytest_runtest_makereport(item):
 
 
 def pytest_configure(config):
-  """Lets a run compile a program once, however many tests make it."""
+  """Lets a run compile a program once, and with --full search as users do."""
   version = importlib.metadata.version('jax').split('.')
-  if tuple(map(int, version[:2])) < (0, 8):
-    return  # On CPUs, old JAX loads code that computes something else.
-  # Each process has its own: JAX does not write the files at one stroke.
-  # pylint: disable-next=consider-using-with
-  directory = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-  config.add_cleanup(directory.cleanup)
-  os.environ |= {
-      'JAX_COMPILATION_CACHE_DIR': directory.name,
-      'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS': '0',
-      'JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES': '-1',
-  }
+  # On CPUs, old JAX loads code that computes something else.
+  if tuple(map(int, version[:2])) >= (0, 8):
+    # Each process has its own: JAX does not write the files at one stroke.
+    # pylint: disable-next=consider-using-with
+    directory = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+    config.add_cleanup(directory.cleanup)
+    os.environ |= {
+        'JAX_COMPILATION_CACHE_DIR': directory.name,
+        'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS': '0',
+        'JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES': '-1',
+    }
+  if config.getoption('--full'):
+    # Imports JAX, which reads the variables then.
+    # pylint: disable-next=import-outside-toplevel
+    from support import training
+
+    training.LBFGS = training.DEFAULT_LBFGS
 
 
 def pytest_addoption(parser):
@@ -61,12 +66,6 @@ def pytest_addoption(parser):
       action='store_true',
       help='run the full forms of checks that are short by default',
   )
-
-
-def pytest_configure(config):
-  # Before the tests import it.
-  if config.getoption('--full'):
-    training.LBFGS = training.DEFAULT_LBFGS
 
 
 @pytest.hookimpl(tryfirst=True)
