@@ -40,6 +40,7 @@ from optax_fork import main_branch
 from optax_fork import pristine
 from optax_fork import programs
 from optax_fork import upstream_checks
+from optax_fork import upstream_programs
 
 PROGRAM = 'program'
 
@@ -146,7 +147,7 @@ class Runner:
     found = self._find(name, candidate.commit, told, there)
     if not found:
       return []
-    without_numbers = upstream_checks.without_numbers
+    without_numbers = upstream_programs.without_numbers
     known = collections.Counter(
         map(without_numbers, self._find(name, candidate.before, told, there))
     )

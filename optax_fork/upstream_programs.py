@@ -1,0 +1,77 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Programs that run in a checkout of Optax, and what they find there."""
+
+import os
+import pathlib
+import re
+import subprocess
+from typing import Optional, Sequence
+
+
+def run(
+    tree: pathlib.Path, *command: str, **environ: str
+) -> subprocess.CompletedProcess:
+  """Runs a program in a checkout, whose Optax it imports."""
+  return subprocess.run(
+      command,
+      cwd=tree,
+      env=os.environ
+      | {'PYTHONPATH': str(tree), 'JAX_PLATFORMS': 'cpu'}
+      | environ,
+      stdin=subprocess.DEVNULL,
+      stdout=subprocess.PIPE,
+      stderr=subprocess.STDOUT,
+      check=False,
+      text=True,
+  )
+
+
+def lines(
+    result: subprocess.CompletedProcess, tree: pathlib.Path, pattern: str = ''
+) -> list[str]:
+  """Returns what a program found.
+
+  Args:
+    result: of the program.
+    tree: the checkout that it ran in.
+    pattern: of the lines that tell; without it, all lines of one that failed.
+  """
+  printed = result.stdout.replace(f'{tree}/', '').splitlines()
+  if pattern:
+    found = [line for line in printed if re.search(pattern, line)]
+  else:
+    found = [line for line in printed if line.strip()] * bool(result.returncode)
+  if result.returncode and not found:
+    found = [f'exit status {result.returncode}: ' + ' / '.join(printed[-3:])]
+  return [line.strip() for line in found]
+
+
+def without_numbers(line: str) -> str:
+  """Returns what was found without the numbers of lines and columns."""
+  return re.sub(r':\d+(:\d+)?(?=:)', '', line)
+
+
+def python_files(
+    paths: Sequence[str], tests: Optional[bool] = None
+) -> list[str]:
+  """Returns the files of Optax among paths: all, tests alone, or no tests."""
+  return [
+      path
+      for path in paths
+      if path.startswith('optax/')
+      and path.endswith('.py')
+      and tests in (None, path.endswith('_test.py'))
+  ]
