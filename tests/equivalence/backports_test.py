@@ -32,7 +32,7 @@ class BackportsTest(parameterized.TestCase):
 
   @parameterized.product(
       shape=[(), (6,), (4, 6), (3, 4, 5), (50, 30), (300, 400)],
-      dtype=['float32', 'bfloat16', 'float16'],
+      dtype=['float32', 'bfloat16', 'float16', 'complex64'],
       jit=[jax.jit, lambda function: function],
   )
   def test_inner_products(self, shape, dtype, jit):

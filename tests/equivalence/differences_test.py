@@ -370,18 +370,7 @@ class LBFGSTest(parameterized.TestCase):
     self.assertEqual(is_finite, [False, True])
 
 
-class BackportsTest(parameterized.TestCase):
-
-  def test_inner_product_of_complex_params(self):
-    draw = np.random.RandomState(0).standard_normal
-    trees = [{'w': jnp.asarray(draw(6), jnp.complex64)} for _ in range(2)]
-    found = [lib.tree.vdot(*trees) for lib in (pristine.load(), optax)]
-    np.testing.assert_allclose(*found, rtol=1e-6)
-    self.assertNotEqual(*found)
-
-
 _CASES = (
-    BackportsTest,
     LBFGSTest,
     MaskingTest,
     FreezingTest,
