@@ -18,14 +18,13 @@ Programs are compared as JAX traces them. With `--full`, each setting trains for
 three steps: bit-identical to pristine, and close to the plain optimizer.
 """
 
-import warnings
 
 from absl.testing import parameterized
 import jax
 import numpy as np
 import optax
-import pytest
 from support import factories
+from support import forms
 from support import release
 from support import runs
 from support import settings
@@ -74,17 +73,10 @@ def _is_rounded(label):
   return label.partition('(')[0] in settings.ROUNDED
 
 
-class InjectTest(parameterized.TestCase):
-
-  is_full = False
-
-  @pytest.fixture(autouse=True)
-  def _options(self, request):
-    self.is_full = request.config.getoption('--full')
+class InjectTest(forms.FormTestCase):
 
   def setUp(self):
     super().setUp()
-    warnings.simplefilter('ignore')  # Of deprecated factories.
     if self.is_full:  # Or what is compiled would fill the memory.
       self.addCleanup(jax.clear_caches)
 

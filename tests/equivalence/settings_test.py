@@ -24,7 +24,6 @@ setting trains for twenty steps in all twelve layouts, dtypes and modes.
 import itertools
 import tempfile
 from typing import NamedTuple
-import warnings
 
 from absl.testing import parameterized
 import jax
@@ -34,6 +33,7 @@ import numpy as np
 import optax
 import pytest
 from support import factories
+from support import forms
 from support import release
 from support import runs
 from support import settings
@@ -200,17 +200,10 @@ def _compilation_cache(request):
     compilation_cache.reset_cache()
 
 
-class SettingsTest(parameterized.TestCase):
-
-  is_full = False
-
-  @pytest.fixture(autouse=True)
-  def _options(self, request):
-    self.is_full = request.config.getoption('--full')
+class SettingsTest(forms.FormTestCase):
 
   def setUp(self):
     super().setUp()
-    warnings.simplefilter('ignore')  # Of deprecated factories.
     if self.is_full:  # Or what is compiled would fill the memory.
       self.addCleanup(jax.clear_caches)
 

@@ -19,13 +19,12 @@ same cost, from states of the same structure. With `--full`, that program is
 compared as XLA gets it, too, and takes ten steps.
 """
 
-import warnings
 
 from absl.testing import parameterized
 import chex
 import jax
 import optax
-import pytest
+from support import forms
 from support import programs
 from support import release
 from support import runs
@@ -64,17 +63,7 @@ def _lowered(run, state):
   return traced.lower().as_text(), traced.jaxpr.consts
 
 
-class UpdatesTest(parameterized.TestCase):
-
-  is_full = False
-
-  @pytest.fixture(autouse=True)
-  def _options(self, request):
-    self.is_full = request.config.getoption('--full')
-
-  def setUp(self):
-    super().setUp()
-    warnings.simplefilter('ignore')  # Of deprecated factories.
+class UpdatesTest(forms.FormTestCase):
 
   def _runs(self, label):
     return [

@@ -18,7 +18,6 @@ Wherever params may be given, the model itself may be, and what comes back is as
 if it had been filtered by hand.
 """
 
-import warnings
 
 from absl.testing import parameterized
 import chex
@@ -26,7 +25,7 @@ import equinox as eqx
 import jax
 import numpy as np
 import optax
-import pytest
+from support import forms
 from support import models
 from support import programs
 from support import runs
@@ -72,18 +71,8 @@ def _models_of(label):
   return list(models.MODELS) if label in _ONE_OF_EACH_KIND else ['mlp']
 
 
-class EveryOptimizerTest(parameterized.TestCase):
+class EveryOptimizerTest(forms.FormTestCase):
   """All models meet all optimizers with `--full`, and in short one another."""
-
-  is_full = False
-
-  @pytest.fixture(autouse=True)
-  def _options(self, request):
-    self.is_full = request.config.getoption('--full')
-
-  def setUp(self):
-    super().setUp()
-    warnings.simplefilter('ignore')  # Of deprecated factories.
 
   @parameterized.named_parameters((label, label) for label in _LABELS)
   def test_updates_are_those_of_filtered_params(self, label):
