@@ -31,9 +31,9 @@ OWN = "The fork's own"
 LIMITS = {TO_BE_SENT: 60, OWN: 250}
 
 
-def _rows(directory: pathlib.Path) -> dict[str, tuple[str, dict[str, str]]]:
+def rows(directory: pathlib.Path) -> dict[str, tuple[str, dict[str, str]]]:
   """Returns {name of a patch: its section, {column: cell of its row}}."""
-  rows, section, columns = {}, '', []
+  found, section, columns = {}, '', []
   for line in (directory / 'README.md').read_text('utf-8').splitlines():
     if line.startswith('## '):
       section = line.removeprefix('## ')
@@ -43,8 +43,8 @@ def _rows(directory: pathlib.Path) -> dict[str, tuple[str, dict[str, str]]]:
       if cells[0] == 'patch':
         columns = cells
       elif name := re.search(r'`(\S+\.patch)`', cells[0]):
-        rows[name[1]] = section, dict(zip(columns, cells))
-  return rows
+        found[name[1]] = section, dict(zip(columns, cells))
+  return found
 
 
 def read(
@@ -62,11 +62,11 @@ def read(
   Raises:
     ForkError: when a patch has no row, or one that is in no part.
   """
-  readme, rows = directory / 'README.md', _rows(directory)
+  readme, table = directory / 'README.md', rows(directory)
   for patch in patches:
-    if patch.name not in rows:
+    if patch.name not in table:
       raise optax_fork.ForkError(f'{readme} has no row for {patch.name}.')
-  found = {patch.name: rows[patch.name][0] for patch in patches}
+  found = {patch.name: table[patch.name][0] for patch in patches}
   known = (BACKPORTS, TO_BE_SENT, OWN)
   for name, part in found.items():
     if part not in known:
@@ -89,9 +89,7 @@ def verify(directory: pathlib.Path, patches: list[series.Patch]) -> None:
       its message and the table differ, or it is to be sent and has no program,
       or one that is too long.
   """
-  parts, rows = read(directory, patches), _rows(directory)
-  if not parts:
-    return
+  parts, table = read(directory, patches), rows(directory)
   problems = []
   for patch in patches:
     part = parts[patch.name]
@@ -102,7 +100,7 @@ def verify(directory: pathlib.Path, patches: list[series.Patch]) -> None:
           f'{patch.name} changes {patch.changed_lines} lines outside of tests;'
           f' in the part {part!r}, it may change {limit}.'
       )
-    told = rows[patch.name][1].get('lines')
+    told = table[patch.name][1].get('lines')
     if told not in (None, str(patch.changed_lines)):
       problems.append(
           f'{patch.name} changes {patch.changed_lines} lines outside of tests;'

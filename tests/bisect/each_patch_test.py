@@ -21,9 +21,9 @@ release with nothing but the patches that its message says it needs.
 
 import functools
 import json
-import re
 
 from optax_fork import git
+from optax_fork import parts
 from optax_fork import pristine
 from optax_fork import series
 import pytest
@@ -68,26 +68,6 @@ def _commits(tree):
   lines = git.lines(tree, 'log', '--reverse', '--format=%H %s', 'series')
   _, *commits = (line.split(' ', 1) for line in lines)
   return {subject: commit for commit, subject in commits}
-
-
-def _needed(tree, subject):
-  """Returns the subjects that a patch's message says it needs, directly."""
-  message = git.text(tree, 'log', '-1', '--format=%b', _commits(tree)[subject])
-  sentence = re.search(r'^Needs [\s\S]*?\.$', message, re.M)
-  if not sentence:
-    return []
-  quoted = re.findall(r'"([^"]*)"', sentence[0])
-  return [' '.join(subject.split()) for subject in quoted]
-
-
-def _all_needed(tree, subject):
-  """Returns the subjects of all that must come before, in order."""
-  needed = set()
-  waiting = _needed(tree, subject)
-  while waiting:
-    needed.add(waiting[-1])
-    waiting += _needed(tree, waiting.pop())
-  return [known for known in _commits(tree) if known in needed]
 
 
 def _failing_examples(root, paths):
@@ -151,31 +131,16 @@ def test_after_all_before_it(tree, patch):
 def test_after_what_its_message_says_it_needs(tree, patch):
   commits = _commits(tree)
   work_tree.check_out(tree, 'refs/optax-fork/base')
-  for subject in [*_all_needed(tree, patch.subject), patch.subject]:
-    git.run(tree, 'cherry-pick', commits[subject])
+  for needed in series.with_needed(patch, work_tree.SERIES):
+    git.run(tree, 'cherry-pick', commits[needed.subject])
   _must_pass(tree, [patch])
 
 
-def _cells(row):
-  # A bar in a cell is escaped.
-  return [cell.strip() for cell in re.split(r'(?<!\\)\|', row)]
-
-
-def _row_of(patch):
-  """Returns the row of a patch in the table, by the heads of its columns."""
-  heads = []
-  for line in (work_tree.PATCHES / 'README.md').read_text('utf-8').splitlines():
-    if line.startswith('| patch |'):
-      heads = _cells(line)
-    if f'`{patch.name}`' in line:
-      return dict(zip(heads, _cells(line), strict=True))
-  raise AssertionError(f'no row for {patch.name}')
-
-
 @_each_patch
-def test_table_says_what_the_message_says(tree, patch):
+def test_table_says_what_the_message_says(patch):
+  _, row = parts.rows(work_tree.PATCHES)[patch.name]
   numbers = {
       known.subject: known.name.partition('-')[0] for known in work_tree.SERIES
   }
-  needed = sorted(numbers[s] for s in _needed(tree, patch.subject))
-  assert _row_of(patch)['needs'] == (', '.join(needed) or '–')
+  needed = sorted(numbers[subject] for subject in patch.needs)
+  assert row['needs'] == (', '.join(needed) or '–')

@@ -21,7 +21,6 @@ compares the bits.
 
 import functools
 import pathlib
-import re
 import shutil
 import tempfile
 
@@ -34,8 +33,7 @@ _PATCHES = pathlib.Path(__file__).resolve().parents[2] / 'patches'
 
 def backports() -> list[series.Patch]:
   """Returns the patches whose message names a commit of Optax's main."""
-  is_backport = lambda patch: re.search(rb'^Backport: \S+$', patch.text, re.M)
-  return list(filter(is_backport, series.read(_PATCHES)))
+  return [patch for patch in series.read(_PATCHES) if patch.backport]
 
 
 @functools.cache
