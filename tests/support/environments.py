@@ -33,8 +33,10 @@ BUILD = (
 )
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 NEW_FILE = 'optax/transforms/_new.py'
+# Other tests write files of coverage while the repository is copied.
 _IGNORED = shutil.ignore_patterns(
-    '.git', '.tox', '.venv', 'work', 'build', 'dist', '__pycache__'
+    '.git', '.tox', '.venv', '.coverage*', 'work', 'build', 'dist',
+    '__pycache__',
 )
 
 
