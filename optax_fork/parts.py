@@ -29,6 +29,8 @@ TO_BE_SENT = 'To be sent'
 OWN = "The fork's own"
 # How many lines outside of tests a patch may change.
 LIMITS = {TO_BE_SENT: 60, OWN: 250}
+# How wide a line of a message may be: `git log` indents it by four.
+_WIDTH = 72
 
 
 def rows(directory: pathlib.Path) -> dict[str, tuple[str, dict[str, str]]]:
@@ -86,8 +88,8 @@ def verify(directory: pathlib.Path, patches: list[series.Patch]) -> None:
 
   Raises:
     ForkError: when a patch changes too many lines, needs one that is not there,
-      its message and the table differ, or it is to be sent and has no program,
-      or one that is too long.
+      its message is too wide or differs from the table, or it is to be sent and
+      has no program, or one that is too long.
   """
   parts, table = read(directory, patches), rows(directory)
   problems = []
@@ -113,6 +115,12 @@ def verify(directory: pathlib.Path, patches: list[series.Patch]) -> None:
       )
     if part == TO_BE_SENT and not re.search(r'^See http', patch.message, re.M):
       problems.append(f'{patch.name}: its message has no line `See THREAD`.')
+    problems += [
+        f'{patch.name}: this line of its message is longer than {_WIDTH}'
+        f' columns: {line}'
+        for line in patch.message.splitlines()
+        if len(line) > _WIDTH and '://' not in line
+    ]
   sent = {patch.words for patch in patches if parts[patch.name] == TO_BE_SENT}
   there = programs.names(directory)
   problems += [

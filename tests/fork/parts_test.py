@@ -80,6 +80,13 @@ def _program_without_a_docstring(patches):
   return 'has no docstring'
 
 
+def _wide_message(patches):
+  path = patches / '0002-transforms-set-X.patch'
+  wide = 'They want one. ' * 5
+  path.write_text(path.read_text().replace('They want one.', wide.strip()))
+  return f'longer than 72 columns: {wide.strip()}'
+
+
 def _needs_nobody(patches):
   path = patches / '0002-transforms-set-X.patch'
   path.write_text(path.read_text().replace('transforms: add X', 'other: X'))
@@ -105,6 +112,7 @@ def _replace(patches, old, new):
         _program_of_no_patch,
         _program_that_is_long,
         _program_without_a_docstring,
+        _wide_message,
         _needs_nobody,
     ],
 )
