@@ -79,21 +79,33 @@ def check_onto(patches: pathlib.Path, target: pathlib.Path) -> list[str]:
       what is not committed there is not seen.
 
   Returns:
-    A line for the commit that was tried on, and one a patch.
+    A line for the commit that was tried on, and one for each patch. Patches of
+    the docs are made for main: they do not apply where docs have another form,
+    which is no error.
 
   Raises:
     ForkError: says which patch stops, and what git says.
   """
   found = series.read(patches)
+  left_out = {patch.name: 'this commit has it' for patch in found}
+  applied = []
   with main_branch.clone(target, found) as cloned:
     told = [git.text(cloned, 'log', '-1', '--format=onto %h (%cs, %s)')]
-    applied = []
     try:
-      for candidate in main_branch.in_order(cloned, patches):
+      for candidate in main_branch.in_order(cloned, patches, with_docs=False):
         applied.append(candidate.name)
     except main_branch.DoesNotApply as error:
       told += [f'{name} applies' for name in applied]
       raise optax_fork.ForkError('\n'.join([*told, str(error)])) from error
-  left_out = [patch.name for patch in found if patch.name not in applied]
-  told += [f'{name} is left out: this commit has it' for name in left_out]
+    for doc in series.documentation(patches):
+      try:
+        main_branch.apply(cloned, doc)
+        applied.append(doc.name)
+      except main_branch.DoesNotApply:
+        left_out[doc.name] = 'the docs of this commit have another form'
+  told += [
+      f'{name} is left out: {reason}'
+      for name, reason in left_out.items()
+      if name not in applied
+  ]
   return told + [f'{name} applies' for name in applied]

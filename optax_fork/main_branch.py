@@ -181,18 +181,23 @@ def apply_with_docs(
 
 
 def in_order(
-    cloned: pathlib.Path, directory: pathlib.Path
+    cloned: pathlib.Path, directory: pathlib.Path, with_docs: bool = True
 ) -> Iterator[Candidate]:
   """Applies the series in order and gives a candidate for each patch.
 
   Patches of the docs that name no patch come last. Backports that are there
   are left out.
 
+  Args:
+    cloned: the clone.
+    directory: of the series.
+    with_docs: whether to apply the patches of the docs, which fit main alone.
+
   Raises:
     DoesNotApply: names the patch that stops.
   """
   patches = series.read(directory)
-  docs = series.documentation(directory)
+  docs = series.documentation(directory) if with_docs else []
   applied = []
   for patch in patches:
     if not is_there(cloned, patch):

@@ -22,12 +22,10 @@ setting trains for twenty steps in all twelve layouts, dtypes and modes.
 """
 
 import itertools
-import tempfile
 from typing import NamedTuple
 
 from absl.testing import parameterized
 import jax
-from jax.experimental.compilation_cache import compilation_cache
 import jax.numpy as jnp
 import numpy as np
 import optax
@@ -177,27 +175,9 @@ def _each_step(label, combination, steps):
 
 
 @pytest.fixture(autouse=True, scope='module')
-def _compilation_cache(request):
-  """Compiles the same program, of the one and of the other Optax, once."""
-  # On CPUs, old JAX loads code that computes something else.
-  if _X64 is not jax or not request.config.getoption('--full'):
-    yield
-    jax.clear_caches()
-    return
-  with tempfile.TemporaryDirectory() as directory:
-    options = {
-        'jax_compilation_cache_dir': directory,
-        'jax_persistent_cache_min_compile_time_secs': 0,
-        'jax_persistent_cache_min_entry_size_bytes': -1,
-    }
-    before = {name: getattr(jax.config, name) for name in options}
-    for name, value in options.items():
-      jax.config.update(name, value)
-    compilation_cache.reset_cache()
-    yield
-    for name, value in before.items():
-      jax.config.update(name, value)
-    compilation_cache.reset_cache()
+def _clear_caches():
+  yield
+  jax.clear_caches()
 
 
 class SettingsTest(forms.FormTestCase):

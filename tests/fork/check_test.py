@@ -77,6 +77,7 @@ def test_check_onto_applies_the_documentation_last(checkout, tree, tmp_path):
   main = git(upstream, 'rev-parse', 'HEAD')
   commit(upstream, 'docs/masks.rst', 'Masks and labels\n', 'docs: add labels')
   documentation = checkout / 'patches/docs'
+  shutil.rmtree(documentation)
   git(upstream, 'format-patch', '--quiet', '-1', '-o', documentation)
   git(upstream, 'reset', '--quiet', '--hard', main)
   (name,) = (path.name for path in documentation.iterdir())
@@ -87,5 +88,5 @@ def test_check_onto_applies_the_documentation_last(checkout, tree, tmp_path):
   assert tool(checkout, 'check').code == 0
   git(upstream, 'reset', '--quiet', '--hard', 'refs/optax-fork/base')
   result = tool(checkout, 'check', '--onto', upstream)
-  assert result.code == 1
-  assert f'{name} stops' in result.output
+  assert result.code == 0, result.output
+  assert f'{name} is left out: the docs' in result.output

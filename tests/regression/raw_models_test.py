@@ -129,11 +129,11 @@ class EveryOptimizerTest(forms.FormTestCase):
         run.scan(run.params, run.init())
 
 
-class VariantsTest(chex.TestCase):
+class VariantsTest(chex.TestCase, forms.FormTestCase):
 
   def _check_training(self, label):
     found = []
-    for given in (_FILTERED, _RAW[-1]):
+    for given in [_FILTERED, *(_RAW if self.is_full else _RAW[-1:])]:
       run = _run(label, 'mlp', given)
       step, params, state = self.variant(run.step), run.params, run.init()
       for _ in range(3):

@@ -63,23 +63,22 @@ def _train():
   return jax.device_get(jax.jit(lambda x: x, out_shardings=whole)(trained))
 
 
+@eqx.filter_jit
 def _train_with(optimizer, params, static, batch):
-  @jax.jit
-  def step(params, state, batch):
-    def loss(params):
-      found = jax.vmap(eqx.combine(params, static))(batch)
-      return jnp.mean((found - jnp.sin(batch)) ** 2)
+  def loss(params):
+    found = jax.vmap(eqx.combine(params, static))(batch)
+    return jnp.mean((found - jnp.sin(batch)) ** 2)
 
+  def step(carry, _):
+    params, state = carry
     value, grad = jax.value_and_grad(loss)(params)
     updates, state = optax.with_extra_args_support(optimizer).update(
         grad, state, params, value=value, grad=grad, value_fn=loss
     )
-    return optax.apply_updates(params, updates), state
+    return (optax.apply_updates(params, updates), state), None
 
-  carry = params, jax.jit(optimizer.init)(params)
-  for _ in range(_STEPS):
-    carry = step(*carry, batch)
-  return jax.block_until_ready(carry)
+  carry = params, optimizer.init(params)
+  return jax.lax.scan(step, carry, length=_STEPS)[0]
 
 
 def _main(coordinator, count, rank, path):
