@@ -207,7 +207,7 @@ def main() -> int:
   word = ''.join(sys.argv[1:])
   chosen = [s for s in (_UNBROKEN, *_SABOTAGES) if word in s.breaks]
   print('| broken | test that fails first | after |\n|---|---|---|')
-  is_right = [not chosen]
+  is_right = [bool(chosen)]  # A word that chooses nothing is a mistake.
   with futures.ThreadPoolExecutor(2) as pool:
     for right, row in pool.map(_judge, chosen):
       is_right.append(right)
