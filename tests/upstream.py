@@ -14,9 +14,10 @@
 # ==============================================================================
 """Runs Optax's own tests, the release's and the series', in the installed fork.
 
-`python tests/upstream.py [--full] [ARGUMENT ...]`: tests of the modules that
-the series touches, but for the long ones below. With `--full`, all tests of all
-modules. Other arguments are pytest's.
+`python tests/upstream.py [--full | --rest] [ARGUMENT ...]`: tests of the modules
+that the series touches, but for the long ones below. With `--full`, all tests of
+all modules; with `--rest`, those that the short form leaves out. Other arguments
+are pytest's.
 """
 
 import os
@@ -76,16 +77,39 @@ def _touched(packages: pathlib.Path) -> list[str]:
   return sorted(path for path in tests if (packages / path).is_file())
 
 
+def pytest_addoption(parser):
+  forms = parser.getgroup("Optax's own tests").addoption
+  forms('--full', action='store_true', help='all tests of all modules')
+  forms('--rest', action='store_true', help='what the short form leaves out')
+
+
+def pytest_collection_modifyitems(config, items):
+  """Keeps the tests of the short form, or those that it leaves out."""
+  if config.getoption('--full'):
+    return
+  packages = manifest.imported()
+  modules = {packages / path for path in _touched(packages)}
+
+  def is_short(item):
+    is_long = any(part in item.nodeid for part in _LONG)
+    return item.path in modules and (_ADDED in item.nodeid or not is_long)
+
+  kept, left_out = [], []
+  for item in items:
+    is_kept = is_short(item) != config.getoption('--rest')
+    (kept if is_kept else left_out).append(item)
+  config.hook.pytest_deselected(items=left_out)
+  items[:] = kept
+
+
 def main(arguments: list[str]) -> int:
   packages = manifest.imported()
   deselected = [f'--deselect={name}' for name in _FAIL_ON_PRISTINE]
-  options = ['-q', '-p', 'no:cacheprovider', f'--rootdir={packages}']
-  if '--full' in arguments:
-    arguments.remove('--full')
-    modules = ['optax']
-  else:
-    modules = _touched(packages)
-    options += ['-k', f'{_ADDED} or not ({" or ".join(_LONG)})']
+  # This file is a plugin, too: so each process makes the same choice.
+  options = ['-q', '-p', pathlib.Path(__file__).stem]
+  options += ['-p', 'no:cacheprovider', f'--rootdir={packages}']
+  is_short = not {'--full', '--rest'} & set(arguments)
+  modules = _touched(packages) if is_short else ['optax']
   # Many tests compile the same programs; this saves a third of the time.
   with tempfile.TemporaryDirectory() as cache:
     os.environ |= {
