@@ -14,10 +14,10 @@
 # ==============================================================================
 """Runs Optax's own tests, the release's and the series', in the installed fork.
 
-`python tests/upstream.py [--full | --rest] [ARGUMENT ...]`: tests of the modules
-that the series touches, but for the long ones below. With `--full`, all tests of
-all modules; with `--rest`, those that the short form leaves out. Other arguments
-are pytest's.
+`python tests/upstream.py [--full | --rest] [ARGUMENT ...]`: tests of the
+modules that the series touches, but for the long ones below. With `--full`, all
+tests of all modules; with `--rest`, those that the short form leaves out. Other
+arguments are pytest's.
 """
 
 import os

@@ -89,7 +89,7 @@ _ERRORS_IN_BFLOAT16 = {
     'optax.scale_by_novograd(mu_dtype=float32)',
     'optax.scale_by_novograd(mu_dtype=numpy)',
 }
-# They can be traced, but not compiled.
+# Before JAX 0.12, they can be traced, but not compiled.
 _NOT_COMPILED_IN_BFLOAT16 = {
     'optax.contrib.muon(preconditioning=spectral)',
     'optax.contrib.scale_by_muon(preconditioning=spectral)',
@@ -111,6 +111,8 @@ def _is_rounded(label, mode):
 
 def _is_error(label, dtype):
   in_bfloat16 = dtype == 'bfloat16' and label in _ERRORS_IN_BFLOAT16
+  if jax.__version_info__ >= (0, 12) and _is_error_of_xla(label, dtype):
+    return True
   return label in _ERRORS or in_bfloat16
 
 

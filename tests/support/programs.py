@@ -62,30 +62,68 @@ def _parameter(value) -> Any:
   return re.sub('0x[0-9a-f]+', '', repr(value))
 
 
-def _expressions(jaxpr: core.Jaxpr, consts) -> Iterator[str]:
-  """Yields a digest for each output, and for each effect."""
-  known = {
-      var: _digest('argument', number, _type(var.aval))
-      for number, var in enumerate(jaxpr.invars)
-  }
+def _is_inlined(eqn: core.JaxprEqn) -> bool:
+  """Whether XLA gets the parts of a jitted function alone.
+
+  Older JAX inlines it while tracing, so that no such equation is there; JAX
+  0.12 inlines it later, and its parameter is no longer a bool.
+  """
+  inline = eqn.params.get('inline', False)
+  return getattr(inline, 'value', inline) in (True, 'jax_early', 'jax_late')
+
+
+def _expressions(
+    jaxpr: core.Jaxpr, consts, inputs=None, literals=None
+) -> Iterator[str]:
+  """Yields a digest for each output, and for each effect.
+
+  Args:
+    jaxpr: the program.
+    consts: its constants.
+    inputs: digests of its arguments, where they are known.
+    literals: the number for the digest of each literal.
+  """
+  literals = {} if literals is None else literals
+  if inputs is None:
+    inputs = [
+        _digest('argument', number, _type(var.aval))
+        for number, var in enumerate(jaxpr.invars)
+    ]
+  known = dict(zip(jaxpr.invars, inputs, strict=True))
   for number, var in enumerate(jaxpr.constvars):
     what = _value(consts[number]) if consts else number
     known[var] = _digest('constant', what, _type(var.aval))
 
+  def literal(value, aval):
+    digest = _digest('literal', _value(value), _type(aval))
+    literals[digest] = value
+    return digest
+
   def expression(atom):
-    if isinstance(atom, core.Literal):
-      return _digest('literal', _value(atom.val), _type(atom.aval))
-    return known[atom]
+    is_literal = isinstance(atom, core.Literal)
+    return literal(atom.val, atom.aval) if is_literal else known[atom]
 
   effects = []
   for eqn in jaxpr.eqns:
     if eqn.primitive.name == 'copy':  # Where buffers are, not what is in them.
       known[eqn.outvars[0]] = expression(eqn.invars[0])
       continue
+    inputs = [expression(atom) for atom in eqn.invars]
+    if _is_inlined(eqn):
+      inner = eqn.params['jaxpr']
+      found = list(_expressions(inner.jaxpr, inner.consts, inputs, literals))
+      known |= zip(eqn.outvars, found)
+      effects += found[len(eqn.outvars) :]
+      continue
+    if eqn.primitive.name == 'convert_element_type' and inputs[0] in literals:
+      # Where a number is an argument of what is inlined later.
+      (var,) = eqn.outvars
+      value = np.asarray(literals[inputs[0]]).astype(var.aval.dtype)
+      known[var] = literal(value, var.aval)
+      continue
     parameters = {
         key: _parameter(value) for key, value in sorted(eqn.params.items())
     }
-    inputs = [expression(atom) for atom in eqn.invars]
     whole = _digest(eqn.primitive.name, parameters, inputs)
     for number, var in enumerate(eqn.outvars):
       known[var] = _digest(whole, number, _type(var.aval))
