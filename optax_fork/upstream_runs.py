@@ -132,7 +132,7 @@ class Runner:
       found = find(tree)
       taken = time.monotonic() - start
     self.seconds[name] += taken
-    print(f'{name} of {commit[:8]}: {taken:.0f} s')
+    print(f'{name} of {commit[:8]}: {taken:.0f} s', flush=True)
     return found
 
   def _news(self, name: str, candidate: main_branch.Candidate) -> list[str]:

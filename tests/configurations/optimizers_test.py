@@ -1,0 +1,139 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""What works on pristine Optax under a setting of JAX works on the fork.
+
+With `--full`, every public optimizer and wrapper takes two steps under each
+option, jitted and not; the fork takes raw models, too. In short, what the fork
+changes most is traced under the options that act on tracing, and L-BFGS, which
+the fork computes in another way, is jitted under the others.
+"""
+
+import contextlib
+import warnings
+
+from absl.testing import parameterized
+import jax
+import optax
+from support import forms
+from support import release
+from support import runs
+
+_OPTIONS = {
+    'rank_promotion': ('jax_numpy_rank_promotion', 'raise'),
+    'dtype_promotion': ('jax_numpy_dtype_promotion', 'strict'),
+    'debug_nans': ('jax_debug_nans', True),
+    'debug_infs': ('jax_debug_infs', True),
+    'tracer_leaks': ('jax_check_tracer_leaks', True),
+    'disable_jit': ('jax_disable_jit', True),
+    'enable_checks': ('jax_enable_checks', True),
+    'x64': ('jax_enable_x64', True),
+    'transfer_guard': ('jax_transfer_guard', 'disallow'),
+}
+_WARNINGS = 'warnings'
+_WHILE_TRACING = ('rank_promotion', 'dtype_promotion', 'x64', _WARNINGS)
+_LABELS = list(runs.optimizers(optax))
+_IN_SHORT = (
+    'MultiSteps',
+    'MultiSteps_lbfgs',
+    'backtracking_linesearch',
+    'inject_adamw',
+    'masked_lbfgs',
+    'optax.adamw',
+    'optax.contrib.muon',
+    'optax.lbfgs',
+    'optax.partition',
+    'optax.scale_by_lbfgs',
+    'zoom_linesearch',
+)
+# What `init` and what `update` are given; pristine Optax takes params alone.
+_FILTERED, _RAW = ('params', 'params'), ('model', 'model')
+
+
+@contextlib.contextmanager
+def _configured(name):
+  if name == _WARNINGS:
+    with warnings.catch_warnings():
+      warnings.simplefilter('error')
+      yield
+    return
+  option, value = _OPTIONS[name]
+  before = getattr(jax.config, option)
+  jax.config.update(option, value)
+  try:
+    yield
+  finally:
+    jax.config.update(option, before)
+
+
+def _trace(run):
+  params, state = jax.eval_shape(lambda: (run.params, run.init()))
+  for _ in range(2):
+    params, state, _ = jax.eval_shape(run.step, params, state)
+
+
+def _train(run, jit):
+  params, state = run.params, jit(run.init)()
+  for _ in range(2):
+    params, state, _ = jit(run.step)(params, state)
+  jax.block_until_ready(params)
+
+
+_MODES = {
+    'traced': _trace,
+    'jitted': lambda run: _train(run, jax.jit),
+    'eager': lambda run: _train(run, lambda function: function),
+}
+
+
+def _error(library, label, given, mode, name):
+  """Returns what stops this training, or None."""
+  run = runs.ModelRun(library, label, 'mlp', given)
+  try:
+    with _configured(name):
+      _MODES[mode](run)
+  except Exception as error:  # pylint: disable=broad-except
+    return error
+  return None
+
+
+class OptimizersTest(forms.FormTestCase):
+
+  def _compare(self, label, mode, name):
+    if _error(release.load(), label, _FILTERED, mode, name) is None:
+      for given in (_FILTERED, _RAW):
+        error = _error(optax, label, given, mode, name)
+        with self.subTest(f'{label}, {mode}, {given[0]}'):
+          self.assertIsNone(error)
+
+  @parameterized.parameters(*_OPTIONS, _WARNINGS)
+  def test_what_works_on_pristine_optax_works(self, name):
+    if self.is_full:
+      for label in _LABELS:
+        for mode in ('jitted', 'eager'):
+          self._compare(label, mode, name)
+        jax.clear_caches()
+    elif name in _WHILE_TRACING:
+      for label in _IN_SHORT:
+        self._compare(label, 'traced', name)
+    else:
+      self._compare('optax.scale_by_lbfgs', 'jitted', name)
+
+  def test_options_stop_what_they_are_for(self):
+    add = lambda: jax.numpy.ones(2) + jax.numpy.ones((2, 2))
+    with _configured('rank_promotion'), self.assertRaises(ValueError):
+      add()
+    with _configured(_WARNINGS), self.assertRaises(UserWarning):
+      warnings.warn('x')
+    add()
