@@ -18,7 +18,10 @@ What it finds on the commit before as well is no news; lines may have moved
 meanwhile.
 """
 
+from concurrent import futures
 import dataclasses
+import importlib.metadata
+import os
 import pathlib
 import re
 import sys
@@ -74,33 +77,55 @@ def _build(tree: pathlib.Path, paths: Sequence[str]) -> list[str]:
 
 
 def tests_of(tree: pathlib.Path, paths: Sequence[str]) -> list[str]:
-  """Returns the tests of files, and those of sharding before them.
-
-  Those make eight devices of one before JAX starts.
-  """
+  """Returns the tests of files, and those of sharding, the largest first."""
   tests = {re.sub(r'(_test)?\.py$', '_test.py', path) for path in paths}
-  there = sorted(
+  there = [
       path
-      for path in tests - {_SHARDING}
+      for path in tests | {_SHARDING}
       if path.endswith('.py') and (tree / path).exists()
-  )
-  return [_SHARDING, *there]
+  ]
+  return sorted(there, key=lambda path: (-(tree / path).stat().st_size, path))
+
+
+def _compiled(tree: pathlib.Path, number: int) -> dict[str, str]:
+  """Returns variables that let the tests of several commits compile once.
+
+  Each process has a directory of its own: JAX does not write a file at one
+  stroke. On CPUs, JAX before 0.8 loads programs that compute something else.
+  """
+  version = importlib.metadata.version('jax').split('.')
+  if tuple(map(int, version[:2])) < (0, 8):
+    return {}
+  return {
+      'JAX_COMPILATION_CACHE_DIR': f'{tree}-compiled-{number}',
+      'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS': '0',
+      'JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES': '-1',
+  }
 
 
 def _tests(tree: pathlib.Path, paths: Sequence[str]) -> list[str]:
   """Returns the tests that fail, and those that are skipped."""
-  result = upstream_programs.run(
-      tree, sys.executable, '-m', 'pytest', '-q', '-rfEs', '--tb=no',
-      '-p', 'no:cacheprovider', *tests_of(tree, paths),
-  )  # fmt: skip
+  tests, count = tests_of(tree, paths), os.cpu_count() or 1
+
+  def run(number):
+    return upstream_programs.run(
+        tree, sys.executable, '-m', 'pytest', '-q', '-rfEs', '--tb=no',
+        '-p', 'no:cacheprovider', *tests[number::count],
+        XLA_FLAGS='--xla_force_host_platform_device_count=8',
+        **_compiled(tree, number),
+    )  # fmt: skip
+
+  with futures.ThreadPoolExecutor(count) as pool:
+    results = list(pool.map(run, range(min(count, len(tests)))))
   found = []
   outcomes = r'^(FAILED|ERROR|SKIPPED) '
-  for line in upstream_programs.lines(result, tree, outcomes):
-    # Skipped tests come as one line a place: "SKIPPED [3] x_test.py: why".
-    count = re.match(r'SKIPPED \[(\d+)\] ', line)
-    line = re.sub(r'^SKIPPED \[\d+\]', 'SKIPPED', line)
-    found += [line.partition(' - ')[0]] * int(count[1] if count else 1)
-  return found
+  for result in results:
+    for line in upstream_programs.lines(result, tree, outcomes):
+      # Skipped tests come as one line a place: "SKIPPED [3] x_test.py: why".
+      number = re.match(r'SKIPPED \[(\d+)\] ', line)
+      line = re.sub(r'^SKIPPED \[\d+\]', 'SKIPPED', line)
+      found += [line.partition(' - ')[0]] * int(number[1] if number else 1)
+  return sorted(found)
 
 
 def _sphinx(tree: pathlib.Path, builder: str) -> list[str]:
