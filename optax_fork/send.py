@@ -154,8 +154,8 @@ def _text(
   parts += ['## What changes', *changes]
   if stays:
     parts += ['## What does not change', stays]
-  if patch.needs:
-    needs = [f'- {subject}' for subject in patch.needs]
+  *before, _ = series.with_needed(patch, series.read(directory))
+  if needs := [f'- {other.subject}' for other in before if not other.backport]:
     parts.append('\n'.join(['The branch has what it needs as well:', *needs]))
   parts.append(f'It passes on {main[:8]}: {", ".join(names)}.')
   return '\n\n'.join(map(_unwrapped, [*parts, *threads])) + '\n'
