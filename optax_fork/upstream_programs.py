@@ -64,6 +64,13 @@ def without_numbers(line: str) -> str:
   return re.sub(r':\d+(:\d+)?(?=:)', '', line)
 
 
+def named(paths: Sequence[str], found: Sequence[str]) -> list[str]:
+  """Returns the files that a finding names, by themselves or by their tests."""
+  text = '\n'.join(found)
+  stem = lambda path: re.sub(r'(_test)?\.py$', '', path)
+  return [path for path in paths if stem(path) in text]
+
+
 def python_files(
     paths: Sequence[str], tests: Optional[bool] = None
 ) -> list[str]:

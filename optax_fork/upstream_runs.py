@@ -139,17 +139,20 @@ class Runner:
     """Returns what a check finds on a commit and not on the one before."""
     check = upstream_checks.CHECKS[name]
     paths = self.paths(candidate.before, candidate.commit)
-    told = paths if check.of_files else ()
 
-    def there(tree):
-      return check.find(tree, [p for p in paths if (tree / p).exists()])
+    def find(commit, paths):
+      told = paths if check.of_files else ()
+      there = lambda tree: [path for path in paths if (tree / path).exists()]
+      find = lambda tree: check.find(tree, there(tree))
+      return self._find(name, commit, told, find)
 
-    found = self._find(name, candidate.commit, told, there)
+    found = find(candidate.commit, paths)
     if not found:
       return []
     without_numbers = upstream_programs.without_numbers
+    named = upstream_programs.named(paths, found) or paths
     known = collections.Counter(
-        map(without_numbers, self._find(name, candidate.before, told, there))
+        map(without_numbers, find(candidate.before, named))
     )
     news = []
     for line in found:
