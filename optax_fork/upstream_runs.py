@@ -143,8 +143,8 @@ class Runner:
     def find(commit, paths):
       told = paths if check.of_files else ()
       there = lambda tree: [path for path in paths if (tree / path).exists()]
-      find = lambda tree: check.find(tree, there(tree))
-      return self._find(name, commit, told, find)
+      look = lambda tree: check.find(tree, there(tree))
+      return self._find(name, commit, told, look)
 
     found = find(candidate.commit, paths)
     if not found:
