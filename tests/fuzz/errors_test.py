@@ -93,14 +93,14 @@ _each = pytest.mark.parametrize('argument', _ARGUMENTS, ids=lambda a: a.name)
 
 
 @_each
-@given(data=st.data(), form=trees.FORMS)
+@given(data=st.data(), form=trees.TREE_OR_FUNCTION)
 def test_wrong_leaf_or_node(argument, data, form):
   prefix, path = data.draw(trees.broken(argument.values, argument.wrong))
   argument.assert_fails(prefix, path, form, prefix.tree, argument.reasons)
 
 
 @_each
-@given(data=st.data(), form=trees.FORMS)
+@given(data=st.data(), form=trees.TREE_OR_FUNCTION)
 def test_traced_leaf(argument, data, form):
   prefix, put, path = data.draw(trees.prefixes_and_places(argument.values))
   jax.eval_shape(

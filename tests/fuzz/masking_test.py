@@ -70,7 +70,7 @@ class MaskedTest(chex.TestCase):
     self.assertEqual(*map(jax.tree.structure, (found, wanted)))
     _assert_equal(*map(jax.tree.leaves, (found, wanted)))
 
-  @given(_MASKS, trees.FORMS)
+  @given(_MASKS, trees.TREE_OR_FUNCTION)
   def test_each_leaf_is_as_numpy_computes_it(self, mask, form):
     """Three steps of SGD where chosen; elsewhere the updates come through."""
     give, _ = form
@@ -101,7 +101,7 @@ class MaskedTest(chex.TestCase):
       params = [new for new, old in zip(*leaves, strict=True) if new is not old]
       _assert_equal(params, [s.param for s in wanted])
 
-  @given(_MASKS, trees.FORMS)
+  @given(_MASKS, trees.TREE_OR_FUNCTION)
   def test_what_is_not_chosen_is_the_same_object(self, mask, form):
     give, _ = form
     transform = optax.masked(_sgd(), give(mask.tree))
@@ -111,7 +111,7 @@ class MaskedTest(chex.TestCase):
     for new, old, is_chosen in zip(*leaves, strict=True):
       assert (new is not old) == is_chosen
 
-  @given(_MASKS, trees.FORMS, trees.FORMS)
+  @given(_MASKS, trees.TREE_OR_FUNCTION, trees.TREE_OR_FUNCTION)
   def test_mask_and_its_opposite_are_the_whole(self, mask, form, other_form):
     (give, _), (give_other, _) = form, other_form
     opposite = jax.tree.map(lambda m: not m, mask.tree)
@@ -125,13 +125,13 @@ class MaskedTest(chex.TestCase):
         for transform in (both, _sgd())
     ))
 
-  @given(_MASKS, trees.FORMS)
+  @given(_MASKS, trees.TREE_OR_FUNCTION)
   def test_model_has_the_state_of_its_params(self, mask, form):
     give, _ = form
     transform = optax.masked(_sgd(), give(mask.tree))
     self._assert_trees_equal(*map(transform.init, (mask.model, mask.params)))
 
-  @given(_MASKS, trees.FORMS)
+  @given(_MASKS, trees.TREE_OR_FUNCTION)
   def test_mask_inside_itself_is_the_mask(self, mask, form):
     give, _ = form
     once = optax.masked(_sgd(), give(mask.tree))
@@ -143,7 +143,7 @@ class MaskedTest(chex.TestCase):
         for transform in (once, twice)
     ))
 
-  @given(_MASKS, trees.FORMS)
+  @given(_MASKS, trees.TREE_OR_FUNCTION)
   def test_traced_step_has_the_types_of_an_eager_one(self, mask, form):
     give, _ = form
     transform = optax.masked(_sgd(), give(mask.tree))
@@ -161,7 +161,7 @@ class MaskedTest(chex.TestCase):
 class ResolveTest(chex.TestCase):
   """A mask is read as it was meant."""
 
-  @given(_MASKS, trees.FORMS)
+  @given(_MASKS, trees.TREE_OR_FUNCTION)
   def test_trees_are_told_from_functions(self, mask, form):
     give, name = form
     self.assertEqual(
@@ -169,7 +169,7 @@ class ResolveTest(chex.TestCase):
         name != '{}',
     )
 
-  @given(_MASKS, trees.FORMS)
+  @given(_MASKS, trees.TREE_OR_FUNCTION)
   def test_resolving_twice_changes_nothing(self, mask, form):
     give, _ = form
     once = _resolving.resolve_mask(give(mask.tree), mask.params)

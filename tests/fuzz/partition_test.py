@@ -43,7 +43,7 @@ def _run(transform, model, grads):
 
 class PartitionTest(chex.TestCase):
 
-  @given(trees.prefixes(trees.LABEL_VALUES), trees.FORMS)
+  @given(trees.prefixes(trees.LABEL_VALUES), trees.TREE_OR_FUNCTION)
   def test_labels_are_masks_one_after_the_other(self, labels, form):
     give, _ = form
     masks = [

@@ -194,7 +194,7 @@ def _weight_mask_tree(model):
   return jax.tree.map(lambda x: eqx.is_inexact_array(x) and x.ndim > 1, model)
 
 
-def _held(model):
+def _freeze_mask(model):
   """True on the first layer."""
   return jax.tree_util.tree_map_with_path(
       lambda path, _: 'first' in jax.tree_util.keystr(path), model
@@ -236,9 +236,9 @@ def _adamw_by_hand():
 
 
 @functools.cache
-def _lbfgs_by_hand(is_held):
+def _lbfgs_by_hand(is_frozen):
   """Returns arrays and losses; where held, the first layer's are constants."""
-  number = 2 if is_held else 0
+  number = 2 if is_frozen else 0
   constants, params = _start()[:number], _start()[number:]
   params, losses = train_by_line_search(
       LBFGS, params, lambda xs: _loss_of_arrays(constants + xs), 4
@@ -329,7 +329,7 @@ class FrameworksTest(chex.TestCase):
   def test_lbfgs_takes_the_raw_model(self, name):
     start, loss = _make(name)
     model, losses = train_by_line_search(LBFGS, start, loss, 4)
-    wanted, wanted_losses = _lbfgs_by_hand(is_held=False)
+    wanted, wanted_losses = _lbfgs_by_hand(is_frozen=False)
     self.assertLess(losses[-1], 0.2 * losses[0])
     chex.assert_trees_all_close(losses, wanted_losses, rtol=1e-5)
     chex.assert_trees_all_close(_arrays(model), wanted, rtol=1e-4, atol=1e-5)
@@ -339,10 +339,10 @@ class FrameworksTest(chex.TestCase):
   def test_lbfgs_of_the_last_layer_leaves_the_first_as_it_is(self, name):
     start, loss = _make(name)
     transform = optax.selective_transform(
-        LBFGS, freeze_mask=_held(start)
+        LBFGS, freeze_mask=_freeze_mask(start)
     )
     model, losses = train_by_line_search(transform, start, loss, 4)
-    wanted, wanted_losses = _lbfgs_by_hand(is_held=True)
+    wanted, wanted_losses = _lbfgs_by_hand(is_frozen=True)
     self.assertLess(losses[-1], 0.2 * losses[0])
     chex.assert_trees_all_close(losses, wanted_losses, rtol=1e-5)
     chex.assert_trees_all_close(_arrays(model), wanted, rtol=1e-4, atol=1e-5)
@@ -376,7 +376,7 @@ class NnxOptimizerTest(chex.TestCase):
     )
 
   @parameterized.named_parameters(('_all_', False), ('_last_layer_', True))
-  def test_lbfgs_calls_back_with_the_state_that_is_trained(self, is_held):
+  def test_lbfgs_calls_back_with_the_state_that_is_trained(self, is_frozen):
     seen = []
 
     @nnx.jit
@@ -392,18 +392,18 @@ class NnxOptimizerTest(chex.TestCase):
       return value
 
     def make_transform(params):
-      if not is_held:
+      if not is_frozen:
         return LBFGS
-      mask = _held(params)
+      mask = _freeze_mask(params)
       return optax.selective_transform(LBFGS, freeze_mask=mask)
 
     net, optimizer = self._make_optimizer(make_transform)
     losses = [step(net, optimizer).item() for _ in range(4)]
     treedef = jax.tree.structure(nnx.as_pure(nnx.state(net, nnx.Param)))
     self.assertEqual(set(seen), {(nnx.State, treedef)})
-    wanted, wanted_losses = _lbfgs_by_hand(is_held)
+    wanted, wanted_losses = _lbfgs_by_hand(is_frozen)
     self.assertLess(losses[-1], 0.2 * losses[0])
     chex.assert_trees_all_close(losses, wanted_losses, rtol=1e-5)
     chex.assert_trees_all_close(_arrays(net), wanted, rtol=1e-4, atol=1e-5)
-    if is_held:
+    if is_frozen:
       chex.assert_trees_all_equal(_arrays(net)[:2], _start()[:2])

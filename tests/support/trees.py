@@ -268,7 +268,7 @@ _FUNCTIONS = (
     _module,
     lambda tree: _module(tree).choose,
 )
-FORMS = st.one_of(
+TREE_OR_FUNCTION = st.one_of(
     st.just((lambda tree: tree, '{}')),
     st.tuples(st.sampled_from(_FUNCTIONS), st.just('{}(params)')),
 )
