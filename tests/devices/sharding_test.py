@@ -14,6 +14,7 @@
 # ==============================================================================
 """Sharded params: the results of one device, and nothing large is sent."""
 
+import itertools
 import math
 import re
 
@@ -30,7 +31,7 @@ from support.training import make_step
 
 # Not jax.make_mesh: its axes are explicit in new versions of JAX.
 _MESH = jax.sharding.Mesh(np.array(jax.devices()), ('data',))
-_LARGE = 128**2  # The smallest leaf that L-BFGS does not join.
+_LARGE = 128**2
 _MEMORY = 4
 
 
@@ -71,18 +72,24 @@ def _init(optimizer, params):
   return jax.jit(optimizer.init, out_shardings=shardings)(params)
 
 
-def _sent(step, *args):
-  """Returns how many elements each operation between devices results in."""
+def _operations(step, *args):
+  """Returns name and results' sizes of each operation between devices."""
   text = jax.jit(step).lower(*args).compile().as_text()
   found = []
   for line in text.splitlines():
     operation = re.search(
-        r'= (.*?) (all-|reduce-scatter|collective-|ragged-)[\w-]*\(', line
+        r'= (.*?) ((all-|reduce-scatter|collective-|ragged-)[\w-]*)\(', line
     )
     if operation:
       shapes = re.findall(r'\w\[([\d,]*)\]', operation[1])
-      found += [math.prod(map(int, filter(None, s.split(',')))) for s in shapes]
+      sizes = [math.prod(map(int, filter(None, s.split(',')))) for s in shapes]
+      found.append((operation[2], sizes))
   return found
+
+
+def _sent(step, *args):
+  """Returns how many elements each operation between devices results in."""
+  return [size for _, sizes in _operations(step, *args) for size in sizes]
 
 
 def _sent_by_update(optimizer, params):
@@ -289,12 +296,45 @@ class ShardingTest(parameterized.TestCase):
     self.assertNotEmpty(sent)
     self.assertLess(max(sent), _LARGE)
 
-  @parameterized.parameters(
-      (4, _shard_large),  # The small ones are joined, on each device.
-      (2, _shard),  # So few leaves are not joined.
-  )
+  @parameterized.parameters((4, _shard_large), (4, _shard), (2, _shard))
   def test_a_step_of_lbfgs_sends_products_alone(self, depth, shard):
     params = shard(eqx.filter(_model(depth), eqx.is_inexact_array))
     sent = _sent_by_update(optax.scale_by_lbfgs(_MEMORY), params)
     self.assertNotEmpty(sent)
     self.assertLessEqual(max(sent), _MEMORY)
+
+  @parameterized.parameters(
+      (1, False), (12, False), (50, False), (12, True)
+  )
+  def test_products_of_leaves_are_summed_at_once(self, count, with_search):
+    """However the leaves are sharded, on two axes, and whatever their sizes."""
+    spec = jax.sharding.PartitionSpec
+    by_middle, by_last = spec(None, 'y'), spec(None, None, 'x')
+    specs = [spec('x'), by_middle, by_last, spec('x', 'y'), spec()]
+    mesh = jax.sharding.Mesh(np.array(jax.devices()).reshape(4, 2), ('x', 'y'))
+    place = lambda *axes: jax.sharding.NamedSharding(mesh, spec(*axes))
+    params = {
+        str(i): jax.device_put(
+            jnp.ones([(8, 8, 8), (16, 16, 16)][i % 3 == 0]),
+            place(*specs[i % len(specs)]),
+        )
+        for i in range(count)
+    }
+    solver = optax.scale_by_lbfgs(_MEMORY)
+    step = lambda params, state: solver.update(params, state, params)
+    if with_search:
+      solver = optax.lbfgs(memory_size=_MEMORY)
+      loss = lambda params: optax.tree.sum(jax.tree.map(jnp.cos, params))
+      step = make_step(solver, loss)
+    like = lambda leaf, param: place(
+        *[None] * (leaf.ndim - param.ndim), *param.sharding.spec
+    )
+    shardings = optax.tree_map_params(
+        solver, like, jax.eval_shape(solver.init, params), params,
+        transform_non_params=lambda _: place(),
+    )  # fmt: skip
+    state = jax.jit(solver.init, out_shardings=shardings)(params)
+    names, sizes = zip(*_operations(step, params, state))
+    self.assertEqual({*names}, {'all-reduce'})
+    self.assertLessEqual(len(names), 2 * (5 if with_search else 3))
+    self.assertLessEqual(max(itertools.chain(*sizes)), _MEMORY)
