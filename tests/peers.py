@@ -1,0 +1,109 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Runs another project's tests on pristine Optax and on the fork.
+
+`python tests/peers.py CHECKOUT [ARGUMENT ...]`: installs the checkout with what
+its tests need, and the fork, in an environment of its own. Its tests run twice,
+the first time with the release first on the path. What differs is printed, and
+is an error where the fork is worse. Arguments are pytest's: name the tests that
+use Optax.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import tomllib
+import venv
+from xml.etree import ElementTree
+
+from optax_fork import pristine
+
+_ROOT = pathlib.Path(__file__).resolve().parents[1]
+# What projects call what their tests need.
+_OF_TESTS = {'test', 'tests', 'testing', 'all', 'dev'}
+
+
+def _requirements(checkout: pathlib.Path) -> list[str]:
+  """Returns what pip installs for the tests of a project."""
+  project = tomllib.loads((checkout / 'pyproject.toml').read_text('utf-8'))
+  extras = project.get('project', {}).get('optional-dependencies', {})
+  groups = project.get('dependency-groups', {})
+  named = ','.join(sorted(_OF_TESTS & set(extras)))
+  return [
+      f'{checkout}[{named}]' if named else str(checkout),
+      *(
+          requirement
+          for group in sorted(_OF_TESTS & set(groups))
+          for requirement in groups[group]
+          if isinstance(requirement, str)
+      ),
+  ]
+
+
+def _environment(checkout: pathlib.Path, target: pathlib.Path) -> str:
+  """Makes an environment; returns its Python."""
+  venv.create(target, with_pip=True)
+  python = str(target / 'bin/python')
+  install = [python, '-m', 'pip', 'install', '--quiet']
+  subprocess.run([*install, 'pytest', *_requirements(checkout)], check=True)
+  subprocess.run([*install, str(_ROOT)], check=True)
+  return python
+
+
+def _outcomes(
+    python: str, checkout: pathlib.Path, arguments: list[str], path: str
+) -> dict[str, str]:
+  """Returns how each test ends, with this first on Python's path."""
+  with tempfile.TemporaryDirectory() as scratch:
+    report = pathlib.Path(scratch) / 'report.xml'
+    subprocess.run(
+        [python, '-m', 'pytest', '-q', '--tb=short', '-p', 'no:cacheprovider']
+        + [f'--junitxml={report}', *arguments],
+        cwd=checkout, env=os.environ | {'PYTHONPATH': path}, check=False,
+    )  # fmt: skip
+    tests = ElementTree.parse(report).iter('testcase')
+    return {
+        f'{test.get("classname")}::{test.get("name")}': _outcome(test)
+        for test in tests
+    }
+
+
+def _outcome(test: ElementTree.Element) -> str:
+  found = {child.tag for child in test} & {'failure', 'error', 'skipped'}
+  return min(found, default='passed')
+
+
+def main(arguments: list[str]) -> int:
+  checkout = pathlib.Path(arguments[0]).resolve()
+  with tempfile.TemporaryDirectory() as scratch:
+    python = _environment(checkout, pathlib.Path(scratch) / 'environment')
+    run = lambda path: _outcomes(python, checkout, arguments[1:], path)
+    before, after = run(str(pristine.directory())), run('')
+  differ = {
+      test: (before.get(test, 'not there'), after.get(test, 'not there'))
+      for test in before | after
+      if before.get(test) != after.get(test)
+  }
+  print(f'{len(before)} tests ran; {len(differ)} end otherwise on the fork.')
+  for test, (old, new) in differ.items():
+    print(f'{test}: {old} on pristine Optax, {new} on the fork')
+  worse = any(old == 'passed' for old, _ in differ.values())
+  return 1 if worse or 'passed' not in before.values() else 0
+
+
+if __name__ == '__main__':
+  sys.exit(main(sys.argv[1:]))
