@@ -65,10 +65,15 @@ def without_numbers(line: str) -> str:
 
 
 def named(paths: Sequence[str], found: Sequence[str]) -> list[str]:
-  """Returns the files that a finding names, by themselves or by their tests."""
-  text = '\n'.join(found)
+  """Returns the files that findings name, by themselves or by their tests.
+
+  If a finding names none of them, it may be about any: then all are returned.
+  """
   stem = lambda path: re.sub(r'(_test)?\.py$', '', path)
-  return [path for path in paths if stem(path) in text]
+  about = [[path for path in paths if stem(path) in line] for line in found]
+  if not all(about):
+    return list(paths)
+  return [path for path in paths if any(path in some for some in about)]
 
 
 def python_files(

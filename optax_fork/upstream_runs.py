@@ -150,7 +150,7 @@ class Runner:
     if not found:
       return []
     without_numbers = upstream_programs.without_numbers
-    named = upstream_programs.named(paths, found) or paths
+    named = upstream_programs.named(paths, found)
     known = collections.Counter(
         map(without_numbers, find(candidate.before, named))
     )
