@@ -40,8 +40,8 @@ def _model(depth):
   return eqx.nn.MLP(8, 8, 128, depth, key=jax.random.key(0))
 
 
-def _sharding(*spec):
-  return jax.sharding.NamedSharding(_MESH, jax.sharding.PartitionSpec(*spec))
+def _sharding(*spec, mesh=_MESH):
+  return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*spec))
 
 
 def _shard(tree):
@@ -53,22 +53,22 @@ def _shard_large(tree):
   return jax.device_put(tree, jax.tree.map(place, tree))
 
 
-def _state_shardings(optimizer, params):
+def _state_shardings(optimizer, params, mesh=_MESH):
   """Returns what docs/several-devices.md says: state goes with the params."""
 
   def like(leaf, param):
     new_axes = leaf.ndim - param.ndim  # The memory of L-BFGS has one more.
-    return _sharding(*[None] * new_axes, *param.sharding.spec)
+    return _sharding(*[None] * new_axes, *param.sharding.spec, mesh=mesh)
 
   state = jax.eval_shape(optimizer.init, params)
   return optax.tree_map_params(
       optimizer, like, state, params,
-      transform_non_params=lambda _: _sharding(),
+      transform_non_params=lambda _: _sharding(mesh=mesh),
   )  # fmt: skip
 
 
-def _init(optimizer, params):
-  shardings = _state_shardings(optimizer, params)
+def _init(optimizer, params, mesh=_MESH):
+  shardings = _state_shardings(optimizer, params, mesh)
   return jax.jit(optimizer.init, out_shardings=shardings)(params)
 
 
@@ -316,11 +316,10 @@ class ShardingTest(parameterized.TestCase):
       # Its partitioner moves some of them, and sums are not put together.
       specs, most = [spec('x'), spec()], 15 * count
     mesh = jax.sharding.Mesh(np.array(jax.devices()).reshape(4, 2), ('x', 'y'))
-    place = lambda *axes: jax.sharding.NamedSharding(mesh, spec(*axes))
     params = {
         str(i): jax.device_put(
             jnp.ones([(8, 8, 8), (16, 16, 16)][i % 3 == 0]),
-            place(*specs[i % len(specs)]),
+            _sharding(*specs[i % len(specs)], mesh=mesh),
         )
         for i in range(count)
     }
@@ -330,15 +329,7 @@ class ShardingTest(parameterized.TestCase):
       solver = optax.lbfgs(memory_size=_MEMORY)
       loss = lambda params: optax.tree.sum(jax.tree.map(jnp.cos, params))
       step = make_step(solver, loss)
-    like = lambda leaf, param: place(
-        *[None] * (leaf.ndim - param.ndim), *param.sharding.spec
-    )
-    shardings = optax.tree_map_params(
-        solver, like, jax.eval_shape(solver.init, params), params,
-        transform_non_params=lambda _: place(),
-    )  # fmt: skip
-    state = jax.jit(solver.init, out_shardings=shardings)(params)
-    names, sizes = zip(*_operations(step, params, state))
+    names, sizes = zip(*_operations(step, params, _init(solver, params, mesh)))
     self.assertEqual({*names}, {'all-reduce'})
     self.assertLessEqual(len(names), most)
     self.assertLessEqual(max(itertools.chain(*sizes)), _MEMORY)
