@@ -18,17 +18,17 @@ What it finds on the commit before as well is no news; lines may have moved
 meanwhile.
 """
 
-from concurrent import futures
 import dataclasses
-import importlib.metadata
 import os
 import pathlib
 import re
 import sys
 import tempfile
+import threading
 from typing import Callable, Sequence
 import zipfile
 
+from optax_fork import upstream_compiled
 from optax_fork import upstream_linters
 from optax_fork import upstream_programs
 
@@ -39,6 +39,13 @@ GROUPS = (STATIC, TESTS, DOCS)
 _SHARDING = 'optax/_src/sharding_test.py'
 # Sphinx as `make` calls it, but notebooks and galleries are not run.
 _SPHINX = ('-D', 'plot_gallery=0', '-D', 'nb_execution_mode=off', '-q')
+# Main's theme writes all names into the margin of each page: that takes longer
+# than all else, and complains of nothing.
+_PLAIN = ('-D', 'html_theme=basic')
+# What pytest exits with where a test is not there; it runs none of the others.
+_NO_SUCH_TEST = 4
+# Tests use all cores, and what those before them have compiled.
+_one_at_a_time = threading.Lock()
 # Sphinx asks other projects for their names, and GitHub who contributes.
 _OF_THE_NETWORK = 'failed to reach any of the inv|^WARNING: The repository'
 # Prints what is public and has no place in the docs. Main's own coverage_check
@@ -76,7 +83,7 @@ def _build(tree: pathlib.Path, paths: Sequence[str]) -> list[str]:
   ]
 
 
-def tests_of(tree: pathlib.Path, paths: Sequence[str]) -> list[str]:
+def _tests_of(tree: pathlib.Path, paths: Sequence[str]) -> list[str]:
   """Returns the tests of files, and those of sharding, the largest first."""
   tests = {re.sub(r'(_test)?\.py$', '_test.py', path) for path in paths}
   there = [
@@ -87,84 +94,79 @@ def tests_of(tree: pathlib.Path, paths: Sequence[str]) -> list[str]:
   return sorted(there, key=lambda path: (-(tree / path).stat().st_size, path))
 
 
-def _compiled(tree: pathlib.Path, number: int) -> dict[str, str]:
-  """Returns variables that let the tests of several commits compile once.
-
-  Each process has a directory of its own: JAX does not write a file at one
-  stroke. On CPUs, JAX before 0.8 loads programs that compute something else.
-  """
-  version = importlib.metadata.version('jax').split('.')
-  if tuple(map(int, version[:2])) < (0, 8):
-    return {}
-  return {
-      'JAX_COMPILATION_CACHE_DIR': f'{tree}-compiled-{number}',
-      'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS': '0',
-      'JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES': '-1',
-  }
-
-
 def _tests(tree: pathlib.Path, paths: Sequence[str]) -> list[str]:
-  """Returns the tests that fail, and those that are skipped."""
-  tests, count = tests_of(tree, paths), os.cpu_count() or 1
+  """Returns the tests that fail, and those that are skipped.
 
-  def run(number):
+  Args:
+    tree: the checkout.
+    paths: files, or tests that an earlier run found, as pytest names them.
+  """
+
+  def run(chosen):
     return upstream_programs.run(
         tree, sys.executable, '-m', 'pytest', '-q', '-rfEs', '--tb=no',
-        '-p', 'no:cacheprovider', *tests[number::count],
+        '--no-fold-skipped', '-p', 'no:cacheprovider',
+        '-n', str(os.cpu_count()), '-p', 'optax_fork.upstream_compiled',
+        *chosen,
+        PYTHONPATH=f'{tree}:{pathlib.Path(__file__).parent.parent}',
         XLA_FLAGS='--xla_force_host_platform_device_count=8',
-        **_compiled(tree, number),
+        **{upstream_compiled.VARIABLE: f'{tree.parent}/compiled'},
     )  # fmt: skip
 
-  with futures.ThreadPoolExecutor(count) as pool:
-    results = list(pool.map(run, range(min(count, len(tests)))))
-  found = []
-  outcomes = r'^(FAILED|ERROR|SKIPPED) '
-  for result in results:
-    for line in upstream_programs.lines(result, tree, outcomes):
-      # Skipped tests come as one line a place: "SKIPPED [3] x_test.py: why".
-      number = re.match(r'SKIPPED \[(\d+)\] ', line)
-      line = re.sub(r'^SKIPPED \[\d+\]', 'SKIPPED', line)
-      found += [line.partition(' - ')[0]] * int(number[1] if number else 1)
-  return sorted(found)
+  named = [path for path in paths if '::' in path]
+  with _one_at_a_time:
+    result = run(named or _tests_of(tree, paths))
+    if named and result.returncode == _NO_SUCH_TEST:
+      result = run(sorted({name.partition('::')[0] for name in named}))
+  outcomes = r'^(FAILED|ERROR|SKIPPED|SUB\w+)\b'
+  found = upstream_programs.lines(result, tree, outcomes)
+  return sorted(line.partition(' - ')[0] for line in found)
 
 
-def _sphinx(tree: pathlib.Path, builder: str) -> list[str]:
-  """Builds the docs; returns warnings, failures and what is undocumented."""
-  docs = tree / 'docs'
+def _tests_named(paths: Sequence[str], found: Sequence[str]) -> list[str]:
+  """Returns the tests that findings name; if one names none, all files."""
+  names = [re.search(r'\S+::.*', line) for line in found]
+  return [name[0] for name in names if name] if all(names) else list(paths)
+
+
+def _sphinx(tree: pathlib.Path, builder: str, *options: str) -> list[str]:
+  """Builds the docs; returns warnings and failures."""
   made = upstream_programs.run(
-      docs, 'make', builder,
+      tree / 'docs', 'make', builder,
       f'SPHINXBUILD={sys.executable} -m sphinx',
-      f'SPHINXOPTS={" ".join(_SPHINX)}',
+      f'SPHINXOPTS={" ".join([*_SPHINX, *options])}',
       PYTHONPATH=str(tree),
+      **upstream_compiled.variables(f'{tree}-docs'),
   )  # fmt: skip
   complaints = r'(WARNING|ERROR|CRITICAL): |^make: '
-  found = [
+  return [
       line
       for line in upstream_programs.lines(made, tree, complaints)
       if not re.search(_OF_THE_NETWORK, line)
   ]
+
+
+def _docs(tree: pathlib.Path, paths: Sequence[str]) -> list[str]:
+  """Runs the doctests and writes the pages; all is read once for both.
+
+  Also returns what is public and undocumented.
+  """
+  del paths
+  docs = tree / 'docs'
+  found = _sphinx(tree, 'doctest')
   output = docs / '_build/doctest/output.txt'
-  if builder == 'doctest' and output.exists():
+  if output.exists():
     text = output.read_text('utf-8')
     found += [
         f'fails: {name}'
         for name in re.findall(r'^Failed example:\n +(.*)$', text, re.M)
     ]
+  found += _sphinx(tree, 'html', *_PLAIN)
   names = upstream_programs.run(
       docs, sys.executable, '-c', _UNDOCUMENTED, PYTHONPATH=str(tree)
   )
   found += upstream_programs.lines(names, tree, r' is not in docs/api$')
   return found
-
-
-def _doctest(tree: pathlib.Path, paths: Sequence[str]) -> list[str]:
-  del paths
-  return _sphinx(tree, 'doctest')
-
-
-def _html(tree: pathlib.Path, paths: Sequence[str]) -> list[str]:
-  del paths
-  return _sphinx(tree, 'html')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,12 +180,16 @@ class Check:
     of_files: whether the files make a difference.
     clean: whether it finds nothing on main. If it does, something is missing
       here, and it would find nothing new of any patch.
+    named: returns the files that findings are about, of those it looked at.
   """
 
   group: str
   find: Callable[[pathlib.Path, Sequence[str]], list[str]]
   of_files: bool
   clean: bool = False
+  named: Callable[[Sequence[str], Sequence[str]], list[str]] = (
+      upstream_programs.named
+  )
 
 
 CHECKS = {
@@ -193,7 +199,6 @@ CHECKS = {
     'pylint': Check(STATIC, upstream_linters.pylint, True),
     'pyrefly': Check(STATIC, upstream_linters.pyrefly, False),
     'build': Check(STATIC, _build, True, True),
-    'tests': Check(TESTS, _tests, True),
-    'doctest': Check(DOCS, _doctest, False),
-    'html': Check(DOCS, _html, False),
+    'tests': Check(TESTS, _tests, True, named=_tests_named),
+    'docs': Check(DOCS, _docs, False),
 }

@@ -27,6 +27,7 @@ from typing import Sequence
 import optax_fork
 from optax_fork import pristine
 from optax_fork import upstream_programs
+from optax_fork import upstream_pylint
 
 _FLAKE8 = '--select=E9,F63,F7,F82,E225,E251'
 # The hooks of main's .pre-commit-config.yaml, as modules of pre-commit-hooks,
@@ -134,10 +135,9 @@ def pylint(tree: pathlib.Path, paths: Sequence[str]) -> list[str]:
   found = []
   for tests, off in ((False, 'E1102'), (True, 'W0212,E1102')):
     if files := upstream_programs.python_files(paths, tests):
-      result = upstream_programs.run(
-          tree, sys.executable, '-m', 'pylint', *files, f'--disable={off}',
-          '--enable=inconsistent-quotes', '--check-quote-consistency=y',
-          '--score=n',
+      result = upstream_pylint.run(
+          tree, *files, f'--disable={off}', '--enable=inconsistent-quotes',
+          '--check-quote-consistency=y', '--score=n',
       )  # fmt: skip
       found += upstream_programs.lines(result, tree, r'^\S+:\d+:\d+: ')
   return found

@@ -142,7 +142,9 @@ class Runner:
 
     def find(commit, paths):
       told = paths if check.of_files else ()
-      there = lambda tree: [path for path in paths if (tree / path).exists()]
+      there = lambda tree: [
+          path for path in paths if (tree / path.split('::')[0]).exists()
+      ]
       look = lambda tree: check.find(tree, there(tree))
       return self._find(name, commit, told, look)
 
@@ -150,7 +152,7 @@ class Runner:
     if not found:
       return []
     without_numbers = upstream_programs.without_numbers
-    named = upstream_programs.named(paths, found)
+    named = check.named(paths, found)
     known = collections.Counter(
         map(without_numbers, find(candidate.before, named))
     )

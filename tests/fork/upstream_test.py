@@ -38,10 +38,10 @@ _FAULTS = (
     ('NO_BUILD', 'build', 'NO_BUILD'),
     ('NO_WHEEL', 'build', 'is not in the wheel'),
     ('FAILS', 'tests', '_x_test.py::Test::test'),
-    ('SKIPS', 'tests', 'SKIPPED optax/transforms/_x_test.py:7'),
-    ('WARNS', 'doctest', 'WARNING: WARNS'),
-    ('DOCTEST', 'doctest', 'fails: x + 1'),
-    ('PUBLIC', 'html', 'optax.new is not in docs/api'),
+    ('SKIPS', 'tests', 'SKIPPED optax/transforms/_x_test.py::Test::test'),
+    ('WARNS', 'docs', 'WARNING: WARNS'),
+    ('DOCTEST', 'docs', 'fails: x + 1'),
+    ('PUBLIC', 'docs', 'optax.new is not in docs/api'),
 )
 
 

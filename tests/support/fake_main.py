@@ -73,7 +73,7 @@ _PROGRAMS = {
     'pytest.py': """
         sys.exit(
             complain('FAILS', paths, 'FAILED {}::Test::test - {}')
-            + complain('SKIPS', paths, 'SKIPPED [2] {}:7: {}')
+            + complain('SKIPS', paths, 'SKIPPED {}::Test::test - {}')
         )
         """,
     'sphinx.py': """
@@ -84,7 +84,7 @@ _PROGRAMS = {
         complain('WARNS', every, '{}:docstring of x:1: WARNING: {}')
         output = pathlib.Path('docs/_build')
         for folder in ('doctrees', 'doctest'):
-          (output / folder).mkdir(parents=True)
+          (output / folder).mkdir(parents=True, exist_ok=True)
         environment = types.SimpleNamespace(domaindata={'py': {'objects': {}}})
         data = pickle.dumps(environment)
         (output / 'doctrees/environment.pickle').write_bytes(data)

@@ -1,0 +1,45 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Several commits compile a program once; this is a plugin of pytest too."""
+
+import importlib.metadata
+import os
+
+# Where the directories of the processes are.
+VARIABLE = 'OPTAX_FORK_COMPILED'
+
+
+def variables(directory: str) -> dict[str, str]:
+  """Returns variables for a process that keeps what it compiles.
+
+  On CPUs, JAX before 0.8 loads programs that compute something else.
+
+  Args:
+    directory: of no other process at the same time, since JAX does not write a
+      file at one stroke.
+  """
+  version = importlib.metadata.version('jax').split('.')
+  if tuple(map(int, version[:2])) < (0, 8):
+    return {}
+  return {
+      'JAX_COMPILATION_CACHE_DIR': directory,
+      'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS': '0',
+      'JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES': '-1',
+  }
+
+
+def pytest_configure() -> None:
+  worker = os.environ.get('PYTEST_XDIST_WORKER', 'main')
+  os.environ.update(variables(f'{os.environ[VARIABLE]}-{worker}'))
