@@ -64,7 +64,7 @@ def _environment(checkout: pathlib.Path, target: pathlib.Path) -> str:
   return python
 
 
-def _outcomes(
+def outcomes(
     python: str, checkout: pathlib.Path, arguments: list[str], path: str
 ) -> dict[str, str]:
   """Returns how each test ends, with this first on Python's path."""
@@ -87,12 +87,13 @@ def _outcome(test: ElementTree.Element) -> str:
   return min(found, default='passed')
 
 
-def main(arguments: list[str]) -> int:
-  checkout = pathlib.Path(arguments[0]).resolve()
-  with tempfile.TemporaryDirectory() as scratch:
-    python = _environment(checkout, pathlib.Path(scratch) / 'environment')
-    run = lambda path: _outcomes(python, checkout, arguments[1:], path)
-    before, after = run(str(pristine.directory())), run('')
+def report(before: dict[str, str], after: dict[str, str]) -> int:
+  """Prints what differs.
+
+  Returns:
+    1 if a test passes on pristine Optax and not on the fork, or if none passes
+    on pristine Optax; 0 otherwise.
+  """
   differ = {
       test: (before.get(test, 'not there'), after.get(test, 'not there'))
       for test in before | after
@@ -103,6 +104,14 @@ def main(arguments: list[str]) -> int:
     print(f'{test}: {old} on pristine Optax, {new} on the fork')
   worse = any(old == 'passed' for old, _ in differ.values())
   return 1 if worse or 'passed' not in before.values() else 0
+
+
+def main(arguments: list[str]) -> int:
+  checkout = pathlib.Path(arguments[0]).resolve()
+  with tempfile.TemporaryDirectory() as scratch:
+    python = _environment(checkout, pathlib.Path(scratch) / 'environment')
+    run = lambda path: outcomes(python, checkout, arguments[1:], path)
+    return report(run(str(pristine.directory())), run(''))
 
 
 if __name__ == '__main__':

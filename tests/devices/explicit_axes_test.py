@@ -1,0 +1,211 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Params on meshes with explicit axes, which `jax.make_mesh` makes by default.
+
+Whatever works on one device gives the same there, to rounding, keeps the
+shardings and is traced as often. With `--full`, this is so for all factories, on
+every mesh, with and without `jax.set_mesh`.
+"""
+
+import contextlib
+import functools
+
+from absl.testing import parameterized
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from support import factories
+from support import forms
+from support import runs
+
+_AUTO, _EXPLICIT = jax.sharding.AxisType.Auto, jax.sharding.AxisType.Explicit
+# Shape, and the types of the axes x and y.
+_MESHES = {
+    'one axis': ((8,), (_EXPLICIT,)),
+    'two axes': ((4, 2), (_EXPLICIT, _EXPLICIT)),
+    'an explicit and an automatic axis': ((4, 2), (_EXPLICIT, _AUTO)),
+}
+_SPEC = jax.sharding.PartitionSpec
+# Each on its largest axis, and on both where there are two; scalars too.
+_SHAPES = {'small': (8, 16), 'large': (64, 48), 'b': (8,), 's': ()}
+_MATRICES_ALONE = ('scale_by_muon',)
+# On one device as well, the update of a scalar has an axis.
+_NO_SCALARS = ('scale_by_distance_over_gradients',)
+# Eagerly, JAX takes no imaginary part of a leaf on a mesh that is not set.
+_MESH_IS_SET = ('dog', 'scale_by_dog')
+_OPTIMIZERS = runs.optimizers(optax) | {
+    'lbfgs_of_some': lambda: optax.partition(
+        {'x': optax.lbfgs(0.1, linesearch=None), 'y': optax.adam(0.1)},
+        lambda params: jax.tree.map(lambda x: 'xy'[x.ndim > 1], params),
+    ),
+    'selective_lbfgs': lambda: optax.selective_transform(
+        optax.lbfgs(), freeze_mask=optax.tree.path_mask('large')
+    ),
+    'backtracking_lbfgs': lambda: optax.lbfgs(
+        linesearch=optax.scale_by_backtracking_linesearch(15, store_grad=True)
+    ),
+}  # fmt: skip
+_IN_SHORT = (
+    'flatten_lbfgs',
+    'lbfgs_of_some',
+    'masked_lbfgs',
+    'optax.adamw',
+    'optax.adaptive_grad_clip',
+    'optax.contrib.dadapt_adamw',
+    'optax.contrib.galore',
+    'optax.contrib.mechanize',
+    'optax.contrib.momo',
+    'optax.contrib.muon',
+    'optax.contrib.prodigy',
+    'optax.flatten',
+    'optax.lbfgs',
+    'optax.scale_by_lbfgs',
+    'selective_lbfgs',
+)
+
+
+def _mesh(kind):
+  shape, types = _MESHES[kind]
+  return jax.make_mesh(shape, ('x', 'y')[: len(shape)], axis_types=types)
+
+
+def _sharding(mesh, x):
+  """Returns where a leaf is: on its largest axis, and a matrix on both."""
+  names = [
+      name
+      for name, kind in zip(mesh.axis_names, mesh.axis_types)
+      if kind == _EXPLICIT
+  ]
+  axes = [None] * x.ndim
+  for axis, name in zip(np.argsort(x.shape)[::-1], names):
+    axes[axis] = name
+  return jax.sharding.NamedSharding(mesh, _SPEC(*axes))
+
+
+def _params(name):
+  random = np.random.RandomState(0)
+  shapes = {
+      key: shape
+      for key, shape in _SHAPES.items()
+      if (len(shape) == 2 or name not in _MATRICES_ALONE)
+      and (shape or name not in _NO_SCALARS)
+  }
+  draw = lambda shape: np.asarray(random.randn(*shape), np.float32)
+  return {key: draw(shape) for key, shape in shapes.items()}
+
+
+def _loss(params):
+  cost = lambda x: jnp.mean(x**2 * (1.5 + jnp.cos(x)))
+  return optax.tree.sum(jax.tree.map(cost, params))
+
+
+def _train(label, params):
+  """Returns params after three steps, and how often a step was traced."""
+  name, optimizer = factories.name_of(label), _OPTIMIZERS[label]()
+  if isinstance(optimizer, optax.GradientTransformation):
+    optimizer = optax.with_extra_args_support(optimizer)
+  if name.endswith('lbfgs') and name != 'scale_by_lbfgs':
+    value_and_grad = optax.value_and_grad_from_state(_loss)
+  else:
+    differentiated = jax.value_and_grad(_loss)
+    value_and_grad = lambda params, state: differentiated(params)
+
+  traces = []
+
+  @jax.jit
+  def step(params, state):
+    traces.append(None)
+    value, grad = value_and_grad(params, state=state)
+    extra_args = factories.extra_args(name, params, lambda: grad, _loss)
+    extra_args |= {'value': value} if 'value' in extra_args else {}
+    grads = factories.as_taken(name, grad)
+    updates, state = optimizer.update(grads, state, params, **extra_args)
+    return optax.apply_updates(params, updates), state
+
+  if name == 'lookahead':
+    params = optax.LookaheadParams.init_synced(params)
+  state = optimizer.init(params)
+  for _ in range(3):
+    params, state = step(params, state)
+  return params, len(traces)
+
+
+@functools.cache
+def _on_one_device(label):
+  """Returns what `_train` does, or None where that fails."""
+  params = _params(factories.name_of(label))
+  try:
+    return jax.device_get(_train(label, jax.tree.map(jnp.asarray, params)))
+  except Exception:  # pylint: disable=broad-except
+    return None
+
+
+class ExplicitAxesTest(forms.FormTestCase):
+
+  def _compare(self, label, kind, is_set):
+    name, mesh = factories.name_of(label), _mesh(kind)
+    if _on_one_device(label) is None or (name in _MESH_IS_SET and not is_set):
+      return
+    wanted, wanted_traced = _on_one_device(label)
+    place = lambda x: jax.device_put(x, _sharding(mesh, x))
+    with self.subTest(f'{label} on {kind}, {is_set=}'):
+      with jax.set_mesh(mesh) if is_set else contextlib.nullcontext():
+        params = jax.tree.map(place, _params(name))
+        found, traced = _train(label, params)
+      chex.assert_trees_all_close(
+          jax.device_get(found), wanted, rtol=1e-3, atol=1e-4
+      )
+      for leaf in jax.tree.leaves(found):
+        sharding = _sharding(mesh, leaf)
+        self.assertTrue(leaf.sharding.is_equivalent_to(sharding, leaf.ndim))
+      # Without the mesh, the counts of the first state are on no mesh.
+      self.assertLessEqual(traced, wanted_traced + (not is_set))
+
+  @parameterized.parameters(*_MESHES)
+  def test_all_that_works_on_one_device_works(self, kind):
+    if self.is_full:
+      for label in _OPTIMIZERS:
+        for is_set in (False, True):
+          self._compare(label, kind, is_set)
+        jax.clear_caches()
+    elif kind == 'two axes':
+      for label in _IN_SHORT:
+        self._compare(label, kind, True)
+    else:
+      for label in ('optax.lbfgs', 'optax.contrib.galore'):
+        self._compare(label, kind, False)
+
+  def test_what_is_compared_works_on_one_device(self):
+    for label in _OPTIMIZERS if self.is_full else _IN_SHORT:
+      with self.subTest(label):
+        self.assertIsNotNone(_on_one_device(label))
+
+  def test_inside_shard_map(self):
+    """There, axes are of a third type, and each device has its own leaves."""
+    mesh = _mesh('two axes')
+    params, spec = {'w': jnp.ones((8, 8))}, _SPEC('x', 'y')
+    optimizer = optax.contrib.muon(0.1)
+
+    def step(params):
+      state = optimizer.init(params)
+      return optimizer.update(params, state, params)[0]
+
+    mapped = jax.shard_map(step, mesh=mesh, in_specs=spec, out_specs=spec)
+    place = lambda x: jax.device_put(x, jax.sharding.NamedSharding(mesh, spec))
+    found = jax.jit(mapped)(jax.tree.map(place, params))
+    block = step({'w': jnp.ones((2, 4))})['w']
+    chex.assert_trees_all_close(found['w'], jnp.tile(block, (4, 2)), rtol=1e-5)

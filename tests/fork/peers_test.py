@@ -1,0 +1,62 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""tests/peers.py: another project's tests, on pristine Optax and on the fork."""
+
+import sys
+
+from optax_fork import pristine
+import peers
+
+_TESTS = """
+import optax
+import pytest
+
+def test_same():
+  assert optax.adam
+
+def test_worse():
+  assert not hasattr(optax.tree, 'path_mask')
+
+def test_better():
+  assert hasattr(optax.tree, 'path_mask')
+
+@pytest.mark.skipif(hasattr(optax.tree, 'path_mask'), reason='the fork')
+def test_skipped():
+  pass
+"""
+
+
+def test_what_differs_is_named(tmp_path, capsys):
+  (tmp_path / 'optax_test.py').write_text(_TESTS)
+  run = lambda path, *more: peers.outcomes(
+      sys.executable, tmp_path, ['optax_test.py', *more], path
+  )
+  release = str(pristine.directory())
+  before, after = run(release), run('')
+  capsys.readouterr()
+  assert peers.report(before, after) == 1
+  printed = capsys.readouterr().out
+  assert '4 tests ran; 3 end otherwise on the fork.' in printed
+  for name, old, new in (
+      ('worse', 'passed', 'failure'),
+      ('better', 'failure', 'passed'),
+      ('skipped', 'passed', 'skipped'),
+  ):
+    line = f'optax_test::test_{name}: {old} on pristine Optax, {new} on the fork'
+    assert line in printed
+  good = {'x': 'passed', 'y': 'failure'}
+  assert peers.report(good, good | {'y': 'passed'}) == 0
+  # Nothing was compared.
+  assert peers.report({}, {}) == 1
