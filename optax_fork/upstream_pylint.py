@@ -40,9 +40,7 @@ _USES = re.compile(r'\b(?:jax|jnp|np)(?:\.\w+)+')
 _idle = queue.SimpleQueue()
 
 
-def run(
-    tree: pathlib.Path, *options: str
-) -> subprocess.CompletedProcess:
+def run(tree: pathlib.Path, *options: str) -> subprocess.CompletedProcess:
   """Runs pylint in a checkout; only one thread uses a server at a time."""
   try:
     server = _idle.get_nowait()
@@ -94,8 +92,9 @@ def _learn(tree: pathlib.Path) -> None:
   with tempfile.TemporaryDirectory() as scratch:
     file = pathlib.Path(scratch) / 'uses.py'
     file.write_text(_program(tree), 'utf-8')
+    nowhere = f'--output={os.devnull}'
     try:
-      _pylint(str(file), '--disable=all', '--enable=E', f'--output={os.devnull}')
+      _pylint(str(file), '--disable=all', '--enable=E', nowhere)
     except SystemExit:
       pass
   gc.freeze()  # Or each child would copy all of it.

@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""tests/peers.py: another project's tests, on pristine Optax and on the fork."""
+"""tests/peers.py: a project's tests, on pristine Optax and on the fork."""
 
 import sys
 
@@ -54,8 +54,8 @@ def test_what_differs_is_named(tmp_path, capsys):
       ('better', 'failure', 'passed'),
       ('skipped', 'passed', 'skipped'),
   ):
-    line = f'optax_test::test_{name}: {old} on pristine Optax, {new} on the fork'
-    assert line in printed
+    ends = f'{old} on pristine Optax, {new} on the fork'
+    assert f'optax_test::test_{name}: {ends}' in printed
   good = {'x': 'passed', 'y': 'failure'}
   assert peers.report(good, good | {'y': 'passed'}) == 0
   # Nothing was compared.
