@@ -15,8 +15,8 @@
 """Params on meshes with explicit axes, which `jax.make_mesh` makes by default.
 
 Whatever works on one device gives the same there, to rounding, keeps the
-shardings and is traced as often. With `--full`, all factories are tried on every
-mesh, with and without `jax.set_mesh`.
+shardings and is traced as often. With `--full`, all factories are tried, on
+every mesh, with and without it set.
 """
 
 import contextlib
