@@ -79,6 +79,7 @@ def _in_child(tree: pathlib.Path, options: Sequence[str]) -> tuple[int, str]:
       for stream in (1, 2):
         os.dup2(printed.fileno(), stream)
       os.chdir(tree)
+      sys.path.insert(0, str(tree))  # pylint takes away the first one.
       _pylint(*options)
       sys.exit()
     _, status = os.waitpid(child, 0)
