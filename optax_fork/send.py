@@ -24,6 +24,7 @@ from optax_fork import main_branch
 from optax_fork import programs
 from optax_fork import series
 from optax_fork import upstream
+from optax_fork import upstream_runs
 from optax_fork import work_tree
 
 DESCRIPTION = (
@@ -76,7 +77,8 @@ def run(args: argparse.Namespace) -> int:
       raise optax_fork.ForkError(f'{args.checkout} has {patch.name} already.')
     names = upstream.chosen(args.only)
     upstream.refuse_environment(cloned, names)
-    problems = upstream.report(cloned, main, [candidate], names, directory)
+    runner = upstream_runs.Runner(cloned)
+    problems = upstream.report(runner, main, [candidate], names, directory)
     if problems:
       raise optax_fork.ForkError(
           'No branch was made, since Optax would refuse this:\n'

@@ -61,6 +61,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
       help='the whole series at once, instead of each patch',
   )
   parser.add_argument(
+      '--whole',
+      action='store_true',
+      help='look at all of Optax, instead of the files that change',
+  )
+  parser.add_argument(
       '--again',
       action='store_true',
       help='run what was run on the same files before, too',
@@ -112,30 +117,28 @@ def run(args: argparse.Namespace) -> int:
     refuse_environment(cloned, names)
     main = main_branch.head(cloned)
     candidates, problems = _candidates(cloned, directory, args)
-    problems += report(cloned, main, candidates, names, directory, args.again)
+    runner = upstream_runs.Runner(cloned, args.again, args.whole)
+    problems += report(runner, main, candidates, names, directory)
   print('\n'.join(problems) or 'Optax main takes all of them.')
   return 1 if problems else 0
 
 
 def report(
-    cloned: pathlib.Path,
+    runner: upstream_runs.Runner,
     main: str,
     candidates: list[main_branch.Candidate],
     names: list[str],
     directory: pathlib.Path,
-    again: bool = False,
 ) -> list[str]:
   """Runs checks, prints a table of the results and returns the problems.
 
   Args:
-    cloned: the clone that has the candidates.
+    runner: of a clone that has the candidates.
     main: the commit of main.
     candidates: what to check.
     names: of the checks.
     directory: of the series.
-    again: whether to run what was run before.
   """
-  runner = upstream_runs.Runner(cloned, again)
   results = runner.run(main, candidates, names, directory)
   print('\n'.join(['', *_table(candidates, names, results), '']))
   for name, seconds in runner.seconds.most_common():

@@ -72,15 +72,19 @@ class Runner:
     seconds: how long each check took, by its name; nothing for what was kept.
   """
 
-  def __init__(self, cloned: pathlib.Path, again: bool) -> None:
+  def __init__(
+      self, cloned: pathlib.Path, again: bool = False, whole: bool = False
+  ) -> None:
     """Makes a runner.
 
     Args:
       cloned: the clone; its work tree is left alone.
       again: whether to look at everything again, whatever was kept.
+      whole: whether to look at all files, not at those alone that change.
     """
     self._cloned = cloned
     self._again = again
+    self._whole = whole
     self._versions = _versions()
     self._trees = queue.SimpleQueue()
     self._locks = {}
@@ -98,8 +102,11 @@ class Runner:
     finally:
       self._trees.put(tree)
 
-  def paths(self, before: str, commit: str) -> tuple[str, ...]:
-    """Returns the files that changed from a commit to another and are there."""
+  def _paths(self, before: str, commit: str) -> tuple[str, ...]:
+    """Returns the files to look at: those that changed, or all."""
+    if self._whole:
+      listing = 'ls-tree -r --name-only'.split()
+      return tuple(git.lines(self._cloned, *listing, commit))
     diff = 'diff --name-only --no-renames --diff-filter=d'.split()
     return tuple(git.lines(self._cloned, *diff, before, commit))
 
@@ -138,7 +145,7 @@ class Runner:
   def _news(self, name: str, candidate: main_branch.Candidate) -> list[str]:
     """Returns what a check finds on a commit and not on the one before."""
     check = upstream_checks.CHECKS[name]
-    paths = self.paths(candidate.before, candidate.commit)
+    paths = self._paths(candidate.before, candidate.commit)
 
     def find(commit, paths):
       told = paths if check.of_files else ()

@@ -114,6 +114,16 @@ def test_tip_is_compared_with_main(fork, run):
   assert code == 0, output
 
 
+def test_all_files_are_looked_at_and_what_main_fails_is_no_news(fork, run):
+  main = fork.parent / 'main'
+  commit(main, 'optax/other_test.py', '# FAILS\n', 'a test')
+  for more, count in ((), 1), (['--whole'], 2):
+    code, output = run('upstream', '--tip', '--only', 'tests', *more)
+    assert code == 0, output
+    # Where a test fails, it is run on main as well.
+    assert output.count('tests of ') == count
+
+
 def test_patch_that_does_not_apply_is_named(fork, run):
   main = fork.parent / 'main'
   commit(main, fake_main.FILE, 'REWRITTEN = True\n', 'rewrite')
