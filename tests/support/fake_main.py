@@ -35,7 +35,8 @@ TEST = 'optax/transforms/_x_test.py'
 
 _ARGUMENTS = """
 import os, pathlib, sys, types
-paths = [pathlib.Path(name) for name in sys.argv[1:] if name.endswith('.py')]
+names = [name.partition('::')[0] for name in sys.argv[1:]]
+paths = [pathlib.Path(name) for name in names if name.endswith('.py')]
 every = sorted(pathlib.Path('optax').rglob('*.py'))
 def complain(word, paths, line='{}:1:2: {}'):
   found = [path for path in paths if word in path.read_text('utf-8')]
