@@ -45,6 +45,7 @@ _WHEEL_INPUTS = (
 )
 _SDIST_INPUTS = _WHEEL_INPUTS + (
     '.ci',
+    'CHANGELOG.md',
     'CONTRIBUTING.md',
     'MANIFEST.in',
     'benchmarks',

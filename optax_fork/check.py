@@ -15,6 +15,7 @@
 """The command ``check``: is the series whole, and does it apply elsewhere?"""
 
 import argparse
+import configparser
 import pathlib
 
 import optax_fork
@@ -63,11 +64,25 @@ def check(patches: pathlib.Path) -> str:
   """
   found = series.read(patches)
   parts.verify(patches, found)
+  _verify_changelog(patches.parent)
   round_trip.prove(patches)
   return (
       f'{len(found)} patches are as export writes them, and give the same files'
       ' by git and by the build'
   )
+
+
+def _verify_changelog(checkout: pathlib.Path) -> None:
+  """Raises ForkError unless the version has a section in CHANGELOG.md."""
+  config = configparser.ConfigParser()
+  config.read(checkout / 'setup.cfg', encoding='utf-8')
+  version = config['metadata']['version']
+  text = (checkout / 'CHANGELOG.md').read_text('utf-8')
+  if f'## {version}' not in text.splitlines():
+    raise optax_fork.ForkError(
+        f'CHANGELOG.md has no section for {version}, the version in setup.cfg:'
+        ' say there what a user notices.'
+    )
 
 
 def check_onto(patches: pathlib.Path, target: pathlib.Path) -> list[str]:

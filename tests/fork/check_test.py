@@ -43,6 +43,14 @@ def test_check_finds_a_patch_without_a_row(checkout):
   assert f'no row for {name}' in result.output
 
 
+def test_check_finds_a_version_without_a_change(checkout):
+  changes = checkout / 'CHANGELOG.md'
+  changes.write_text(changes.read_text().replace('## ', '### ', 1))
+  result = tool(checkout, 'check')
+  assert result.code == 1
+  assert 'CHANGELOG.md has no section for 0.2.8+masks.' in result.output
+
+
 def test_check_onto_says_which_patch_stops(checkout, tree, tmp_path):
   upstream = tmp_path / 'upstream'
   shutil.copytree(tree, upstream)
