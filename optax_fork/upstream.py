@@ -89,7 +89,7 @@ def _names() -> list[str]:
 
 def _group(name: str) -> str:
   if name == upstream_runs.PROGRAM:
-    return upstream_checks.TESTS
+    return name
   return upstream_checks.CHECKS[name].group
 
 
