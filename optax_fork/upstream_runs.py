@@ -14,9 +14,8 @@
 # ==============================================================================
 """Runs checks on commits of a clone, some at a time, and keeps what they find.
 
-What a check finds is kept in the cache by the tree of git that it looked at and
-by the versions of all that is installed, so what did not change is not looked
-at again.
+What a check finds is kept in the cache by the files that it looked at and by the
+versions of all that is installed, so what did not change is not looked at again.
 """
 
 import collections
@@ -121,8 +120,8 @@ class Runner:
       told: what the result depends on, beside the tree and the versions.
       find: does it in a checkout.
     """
-    tree = git.text(self._cloned, 'rev-parse', f'{commit}^{{tree}}')
-    key = json.dumps([name, tree, told, self._versions])
+    files = self._files(name, commit)
+    key = json.dumps([name, files, told, self._versions])
     digest = hashlib.sha256(key.encode()).hexdigest()
     with self._locks.setdefault(digest, threading.Lock()):
       if digest not in self._found:
@@ -131,6 +130,18 @@ class Runner:
           _keep(file, self._look(name, commit, find))
         self._found[digest] = json.loads(file.read_text('utf-8'))
     return self._found[digest]
+
+  def _files(self, name: str, commit: str) -> str:
+    """Returns a digest of the files that make a difference to a check."""
+    check = upstream_checks.CHECKS.get(name)
+    if not check or check.group != upstream_checks.DOCS:
+      return git.text(self._cloned, 'rev-parse', f'{commit}^{{tree}}')
+    files = [
+        line
+        for line in git.lines(self._cloned, 'ls-tree', '-r', commit)
+        if not line.endswith('_test.py')
+    ]
+    return hashlib.sha256('\n'.join(files).encode()).hexdigest()
 
   def _look(self, name: str, commit: str, find: Callable) -> list:
     """Runs a check on a commit."""
