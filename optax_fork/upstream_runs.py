@@ -14,8 +14,9 @@
 # ==============================================================================
 """Runs checks on commits of a clone, some at a time, and keeps what they find.
 
-What a check finds is kept in the cache by the files that it looked at and by the
-versions of all that is installed, so what did not change is not looked at again.
+What a check finds is kept in the cache by the files that it looked at and by
+the versions of all that is installed, so what did not change is not looked at
+again.
 """
 
 import collections
