@@ -22,6 +22,7 @@ again.
 import collections
 import concurrent.futures
 import contextlib
+import functools
 import hashlib
 import importlib.metadata
 import json
@@ -45,6 +46,7 @@ from optax_fork import upstream_programs
 PROGRAM = 'program'
 
 
+@functools.cache
 def _versions() -> str:
   """Returns a digest of all that a result depends on but the tree."""
   installed = sorted(
@@ -85,7 +87,6 @@ class Runner:
     self._cloned = cloned
     self._again = again
     self._whole = whole
-    self._versions = _versions()
     self._trees = queue.SimpleQueue()
     self._locks = {}
     self._found = {}
@@ -122,7 +123,7 @@ class Runner:
       find: does it in a checkout.
     """
     files = self._files(name, commit)
-    key = json.dumps([name, files, told, self._versions])
+    key = json.dumps([name, files, told, _versions()])
     digest = hashlib.sha256(key.encode()).hexdigest()
     with self._locks.setdefault(digest, threading.Lock()):
       if digest not in self._found:
