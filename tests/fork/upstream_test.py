@@ -45,10 +45,12 @@ _FAULTS = (
 )
 
 
-def _change_last(fork, more, message=None):
+def _change_last(
+    fork, more, message=None, files=(fake_main.FILE, fake_main.TEST)
+):
   """Adds text to the files of the last patch."""
   work = fork / 'work/optax'
-  for name in (fake_main.FILE, fake_main.TEST):
+  for name in files:
     with (work / name).open('a') as file:
       file.write(f'{more}\n')
   git(work, 'add', '--all')
@@ -122,6 +124,18 @@ def test_all_files_are_looked_at_and_what_main_fails_is_no_news(fork, run):
     assert code == 0, output
     # Where a test fails, it is run on main as well.
     assert output.count('tests of ') == count
+
+
+def test_docs_are_not_built_again_for_a_change_of_tests(fork, run):
+  command = 'upstream --tip --only docs --only tests'.split()
+  code, output = run(*command)
+  assert code == 0, output
+  assert 'docs of ' in output
+  _change_last(fork, '# more', files=[fake_main.TEST])
+  code, output = run(*command)
+  assert code == 0, output
+  assert 'tests of ' in output
+  assert 'docs of ' not in output
 
 
 def test_patch_that_does_not_apply_is_named(fork, run):
