@@ -15,7 +15,6 @@
 """The command ``check``: is the series whole, and does it apply elsewhere?"""
 
 import argparse
-import configparser
 import pathlib
 
 import optax_fork
@@ -74,9 +73,7 @@ def check(patches: pathlib.Path) -> str:
 
 def _verify_changelog(checkout: pathlib.Path) -> None:
   """Raises ForkError unless the version has a section in CHANGELOG.md."""
-  config = configparser.ConfigParser()
-  config.read(checkout / 'setup.cfg', encoding='utf-8')
-  version = config['metadata']['version']
+  version = series.fork_version(checkout)
   text = (checkout / 'CHANGELOG.md').read_text('utf-8')
   if f'## {version}' not in text.splitlines():
     raise optax_fork.ForkError(

@@ -14,6 +14,7 @@
 # ==============================================================================
 """The patch series, as the files in patches/ hold it."""
 
+import configparser
 import dataclasses
 import pathlib
 import re
@@ -116,6 +117,13 @@ def find() -> pathlib.Path:
       f'{here} is in no checkout of the fork: neither it nor a directory above'
       f' it has patches/{SUMS}. Go to a checkout first.'
   )
+
+
+def fork_version(checkout: pathlib.Path) -> str:
+  """Returns the fork's version, as ``setup.cfg`` in a checkout has it."""
+  config = configparser.ConfigParser()
+  config.read(checkout / 'setup.cfg', encoding='utf-8')
+  return config['metadata']['version']
 
 
 def read(directory: pathlib.Path) -> list[Patch]:

@@ -14,7 +14,6 @@
 # ==============================================================================
 """Puts the patched Optax beside this package, in the tree of a wheel."""
 
-import configparser
 import importlib.metadata
 import pathlib
 import sys
@@ -97,9 +96,7 @@ def assemble(stage: pathlib.Path, checkout: pathlib.Path) -> None:
   patching.apply(patches, stage)
   patching.verify(stage, checkout / 'patches')
 
-  config = configparser.ConfigParser()
-  config.read(stage / 'setup.cfg', encoding='utf-8')
-  version = config['metadata']['version']
+  version = series.fork_version(stage)
   _stamp(stage / _STAMPED, version)
   patched = series.touched(patches)
   manifest.write(stage, version=version, patched=patched, stamped=_STAMPED)

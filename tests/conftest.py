@@ -14,7 +14,6 @@
 # ==============================================================================
 """Several devices, the short form, and no test that is skipped in silence."""
 
-import importlib.metadata
 import os
 import tempfile
 
@@ -24,6 +23,7 @@ os.environ['XLA_FLAGS'] = (
     + ' --xla_force_host_platform_device_count=8'
 )
 
+from optax_fork import upstream_compiled
 import pytest
 from support import variants
 
@@ -40,18 +40,10 @@ def pytest_runtest_makereport(item):
 
 def pytest_configure(config):
   """Lets a run compile a program once, and with --full search as users do."""
-  version = importlib.metadata.version('jax').split('.')
-  # On CPUs, old JAX loads code that computes something else.
-  if tuple(map(int, version[:2])) >= (0, 8):
-    # Each process has its own: JAX does not write the files at one stroke.
-    # pylint: disable-next=consider-using-with
-    directory = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-    config.add_cleanup(directory.cleanup)
-    os.environ |= {
-        'JAX_COMPILATION_CACHE_DIR': directory.name,
-        'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS': '0',
-        'JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES': '-1',
-    }
+  # pylint: disable-next=consider-using-with
+  directory = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+  config.add_cleanup(directory.cleanup)
+  os.environ |= upstream_compiled.variables(directory.name)
   if config.getoption('--full'):
     # Imports JAX, which reads the variables then.
     # pylint: disable-next=import-outside-toplevel

@@ -16,8 +16,9 @@
 
 from matplotlib import image
 import optax_fork
-from optax_fork.demo import plot
 from optax_fork import pristine
+from optax_fork import upstream_compiled
+from optax_fork.demo import plot
 import pytest
 from support.environments import tool
 
@@ -25,11 +26,8 @@ from support.environments import tool
 @pytest.fixture(scope='module', name='demo')
 def _demo(tmp_path_factory):
   """Runs the demo; what two runs compile alike is compiled once."""
-  settings = {
-      'JAX_COMPILATION_CACHE_DIR': str(tmp_path_factory.mktemp('compiled')),
-      'JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS': '0',
-      'JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES': '-1',
-  }
+  directory = tmp_path_factory.mktemp('compiled')
+  settings = upstream_compiled.variables(str(directory))
 
   def demo(directory, *arguments, **environ):
     return tool(directory, 'demo', *arguments, **settings, **environ)

@@ -21,6 +21,7 @@ import tempfile
 
 from optax_fork import git
 from optax_fork import series
+from optax_fork import upstream_compiled
 from support import environments
 
 PATCHES = environments.REPOSITORY / 'patches'
@@ -50,7 +51,5 @@ def must(tree: pathlib.Path, *command: str) -> str:
       cwd=tree,
       PYTHONPATH=str(tree),
       # What is the same program after each patch is compiled once.
-      JAX_COMPILATION_CACHE_DIR=_COMPILED.name,
-      JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS='0',
-      JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES='-1',
+      **upstream_compiled.variables(_COMPILED.name),
   )
