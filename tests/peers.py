@@ -14,15 +14,18 @@
 # ==============================================================================
 """Runs another project's tests on pristine Optax and on the fork.
 
-`python tests/peers.py CHECKOUT [ARGUMENT ...]`: installs the checkout with what
-its tests need, and the fork, in an environment of its own. Its tests run twice,
-the first time with the release first on the path. What differs is printed, and
-is an error where the fork is worse. Arguments are pytest's: name the tests that
-use Optax.
+`python tests/peers.py CHECKOUT [--needs REQUIREMENTS] [ARGUMENT ...]`: installs
+the checkout with what its tests need, and the fork, in an environment of its
+own. Its tests run twice, the first time with the release first on the path.
+What differs is printed, and is an error where the fork is worse. Arguments are
+pytest's: name the tests that use Optax. What these need may be less than what
+all need: `--needs '. scipy'` installs the checkout and SciPy.
 """
 
+import argparse
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -44,7 +47,7 @@ def _requirements(checkout: pathlib.Path) -> list[str]:
   groups = project.get('dependency-groups', {})
   named = ','.join(sorted(_OF_TESTS & set(extras)))
   return [
-      f'{checkout}[{named}]' if named else str(checkout),
+      f'.[{named}]' if named else '.',
       *(
           requirement
           for group in sorted(_OF_TESTS & set(groups))
@@ -54,12 +57,14 @@ def _requirements(checkout: pathlib.Path) -> list[str]:
   ]
 
 
-def _environment(checkout: pathlib.Path, target: pathlib.Path) -> str:
+def _environment(
+    checkout: pathlib.Path, needs: list[str], target: pathlib.Path
+) -> str:
   """Makes an environment; returns its Python."""
   venv.create(target, with_pip=True)
   python = str(target / 'bin/python')
   install = [python, '-m', 'pip', 'install', '--quiet']
-  subprocess.run([*install, 'pytest', *_requirements(checkout)], check=True)
+  subprocess.run([*install, 'pytest', *needs], cwd=checkout, check=True)
   subprocess.run([*install, str(_ROOT)], check=True)
   return python
 
@@ -107,10 +112,15 @@ def report(before: dict[str, str], after: dict[str, str]) -> int:
 
 
 def main(arguments: list[str]) -> int:
-  checkout = pathlib.Path(arguments[0]).resolve()
+  parser = argparse.ArgumentParser()
+  parser.add_argument('checkout', type=pathlib.Path)
+  parser.add_argument('--needs', type=shlex.split, metavar='REQUIREMENTS')
+  args, of_pytest = parser.parse_known_args(arguments)
+  checkout = args.checkout.resolve()
+  needs = args.needs or _requirements(checkout)
   with tempfile.TemporaryDirectory() as scratch:
-    python = _environment(checkout, pathlib.Path(scratch) / 'environment')
-    run = lambda path: outcomes(python, checkout, arguments[1:], path)
+    python = _environment(checkout, needs, pathlib.Path(scratch) / 'environment')
+    run = lambda path: outcomes(python, checkout, of_pytest, path)
     return report(run(str(pristine.directory())), run(''))
 
 

@@ -172,6 +172,37 @@ class CombiningTest(parameterized.TestCase):
     jax.jit(lambda: self._init(optax, labels)[1])()
 
 
+  def test_object_that_is_no_transformation(self):
+    run = lambda library: library.chain(library.clip(1.0), library.adam)
+    with self.assertRaisesRegex(AttributeError, "no attribute 'init'"):
+      run(pristine.load())
+    with self.assertRaisesRegex(TypeError, r'call it: `adam\('):
+      run(optax)
+
+  def test_dict_as_the_state_of_a_chain(self):
+    def run(library):
+      optimizer = library.sgd(0.1)  # A chain of two without a state.
+      return optimizer.update(_PARAMS, _PARAMS, optimizer.init(_PARAMS))
+
+    self.assertEqual(run(pristine.load())[1], tuple(_PARAMS))
+    with self.assertRaisesRegex(ValueError, 'in this order'):
+      run(optax)
+
+
+class UpdateTest(parameterized.TestCase):
+
+  def test_update_with_other_holes_than_the_state(self):
+    def run(library):
+      optimizer = library.adam(0.1)
+      return optimizer.update(_PARAMS, optimizer.init(_PARAMS | {'b': None}))
+
+    with self.assertRaisesRegex(TypeError, 'NoneType'):
+      run(pristine.load())
+    with self.assertRaisesRegex(ValueError, "^At 'b'") as caught:
+      run(optax)
+    self.assertIsInstance(caught.exception.__cause__, TypeError)
+
+
 class ContribTest(parameterized.TestCase):
 
   def test_leaf_that_is_no_dimension_numbers(self):
@@ -379,6 +410,7 @@ _CASES = (
     ContribTest,
     ViewsTest,
     RawModelsTest,
+    UpdateTest,
 )
 
 
