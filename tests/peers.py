@@ -119,7 +119,8 @@ def main(arguments: list[str]) -> int:
   checkout = args.checkout.resolve()
   needs = args.needs or _requirements(checkout)
   with tempfile.TemporaryDirectory() as scratch:
-    python = _environment(checkout, needs, pathlib.Path(scratch) / 'environment')
+    target = pathlib.Path(scratch) / 'environment'
+    python = _environment(checkout, needs, target)
     run = lambda path: outcomes(python, checkout, of_pytest, path)
     return report(run(str(pristine.directory())), run(''))
 

@@ -171,7 +171,6 @@ class CombiningTest(parameterized.TestCase):
       jax.jit(lambda: self._init(pristine.load(), labels)[1])()
     jax.jit(lambda: self._init(optax, labels)[1])()
 
-
   def test_object_that_is_no_transformation(self):
     run = lambda library: library.chain(library.clip(1.0), library.adam)
     with self.assertRaisesRegex(AttributeError, "no attribute 'init'"):

@@ -34,9 +34,9 @@ class MistakesTest(parameterized.TestCase):
     self.model = eqx.nn.MLP(2, 1, 4, 1, key=jax.random.key(0))
     self.params = eqx.filter(self.model, eqx.is_inexact_array)
 
-  @parameterized.named_parameters(('adamw', optax.adamw), ('lbfgs', optax.lbfgs))
+  @parameterized.parameters('adamw', 'lbfgs')
   def test_state_of_a_part(self, factory):
-    optimizer = factory(0.1)
+    optimizer = getattr(optax, factory)(0.1)
     part = eqx.tree_at(lambda m: m.layers[0].bias, self.params, None)
 
     def update(grads, state):
