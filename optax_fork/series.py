@@ -219,10 +219,13 @@ def pick(patches: list[Patch], wanted: str) -> Patch:
   found = [
       patch
       for patch in patches
-      if wanted in (patch.name, patch.subject, patch.name[:4])
+      if wanted in (patch.name, patch.subject)
+      or wanted.zfill(4) == patch.name[:4]
   ] or [patch for patch in patches if wanted in patch.subject]
   if len(found) != 1:
-    listed = '\n  '.join(patch.subject for patch in found or patches)
+    listed = '\n  '.join(
+        f'{patch.name[:4]} {patch.subject}' for patch in found or patches
+    )
     raise optax_fork.ForkError(
         f'{"Several patches are" if found else "No patch is"} called'
         f' {wanted!r}. Name one by its number or by words of its subject:\n'

@@ -22,6 +22,7 @@ from optax_fork import patching
 from optax_fork import pin
 from optax_fork import series
 import pytest
+from support import work_tree
 from support.environments import files_of
 from support.environments import must_tool
 from support.environments import refused
@@ -204,3 +205,12 @@ def test_patches_with_crlf_are_named_and_export_writes_them_anew(
   after = files_of(patches)
   assert after.pop('README.md') != before.pop('README.md')
   assert after == before
+
+
+def test_patch_is_picked_by_its_number_its_name_or_words():
+  patches = series.read(work_tree.PATCHES)
+  third = patches[2]
+  for wanted in ('3', '0003', third.name, third.subject, third.subject[3:]):
+    assert series.pick(patches, wanted) is third
+  with pytest.raises(optax_fork.ForkError, match=f'0003 {third.subject}'):
+    series.pick(patches, '0')
