@@ -22,6 +22,7 @@ from optax_fork import patching
 from optax_fork import pin
 from optax_fork import series
 import pytest
+from support import environments
 from support import work_tree
 from support.environments import files_of
 from support.environments import must_tool
@@ -214,3 +215,22 @@ def test_patch_is_picked_by_its_number_its_name_or_words():
     assert series.pick(patches, wanted) is third
   with pytest.raises(optax_fork.ForkError, match=f'0003 {third.subject}'):
     series.pick(patches, '0')
+
+
+def test_tests_that_the_series_adds_do_not_start_jax_when_collected():
+  # A test of Optax's main sets the number of devices when it is collected.
+  added = [
+      change.path.removesuffix('.py').replace('/', '.')
+      for patch in work_tree.SERIES
+      for change in patch.changes
+      if change.before == series.ABSENT and change.path.endswith('_test.py')
+  ]
+  assert len(added) > 20
+  program = f"""if True:
+      import importlib
+      from jax._src import xla_bridge
+      for name in {added}:
+        importlib.import_module(name)
+        assert not xla_bridge.backends_are_initialized(), name
+  """
+  environments.must(sys.executable, '-P', '-c', program)
