@@ -25,12 +25,12 @@ def run(
     tree: pathlib.Path, *command: str, **environ: str
 ) -> subprocess.CompletedProcess:
   """Runs a program in a checkout, whose Optax it imports."""
+  # Sphinx prints in colors where CI is set: other lines than what was kept.
+  always = {'JAX_PLATFORMS': 'cpu', 'NO_COLOR': '1'}
   return subprocess.run(
       command,
       cwd=tree,
-      env=os.environ
-      | {'PYTHONPATH': str(tree), 'JAX_PLATFORMS': 'cpu'}
-      | environ,
+      env=os.environ | always | {'PYTHONPATH': str(tree)} | environ,
       stdin=subprocess.DEVNULL,
       stdout=subprocess.PIPE,
       stderr=subprocess.STDOUT,

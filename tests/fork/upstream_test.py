@@ -14,8 +14,11 @@
 # ==============================================================================
 """`upstream`: Optax's own checks, on each patch on its main branch."""
 
+import sys
+
 from optax_fork import main_branch
 from optax_fork import upstream
+from optax_fork import upstream_programs
 import pytest
 from support import fake_main
 from support.environments import commit
@@ -279,3 +282,10 @@ def test_patch_that_is_not_there_is_named(run):
   code, output = run('upstream', '--patch', 'add')
   assert code == 1
   assert "Several patches are called 'add'" in output
+
+
+def test_what_programs_find_does_not_depend_on_ci(monkeypatch, tmp_path):
+  # Sphinx, for one, prints in colors where CI is set.
+  monkeypatch.setenv('CI', '1')
+  command = (sys.executable, '-c', 'import os; print(os.environ["NO_COLOR"])')
+  assert upstream_programs.run(tmp_path, *command).stdout == '1\n'
