@@ -112,7 +112,7 @@ def report(before: dict[str, str], after: dict[str, str]) -> int:
 
 
 def main(arguments: list[str]) -> int:
-  parser = argparse.ArgumentParser()
+  parser = argparse.ArgumentParser(allow_abbrev=False)
   parser.add_argument('checkout', type=pathlib.Path)
   parser.add_argument('--needs', type=shlex.split, metavar='REQUIREMENTS')
   args, of_pytest = parser.parse_known_args(arguments)
