@@ -209,7 +209,7 @@ def test_patches_with_crlf_are_named_and_export_writes_them_anew(
 
 
 def test_patch_is_picked_by_its_number_its_name_or_words():
-  patches = series.read(work_tree.PATCHES)
+  patches = work_tree.SERIES
   third = patches[2]
   for wanted in ('3', '0003', third.name, third.subject, third.subject[3:]):
     assert series.pick(patches, wanted) is third

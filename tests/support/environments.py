@@ -24,6 +24,8 @@ import signal
 import subprocess
 import sys
 
+from optax_fork import series
+
 PYTHONS = ('3.10', '3.11', '3.12', '3.13')
 TOOL = (sys.executable, '-m', 'optax_fork')
 # Calls the build backend of the current directory, as pip does.
@@ -48,7 +50,7 @@ def setup_cfg() -> configparser.ConfigParser:
 
 
 def fork_version() -> str:
-  return setup_cfg()['metadata']['version']
+  return series.fork_version(REPOSITORY)
 
 
 def build_requirements() -> dict[str, str]:
