@@ -1,0 +1,137 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Programs that train a model: filtered by hand, and as it is."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import chex
+import equinox as eqx
+import jax
+import numpy as np
+import optax
+
+
+def key_of(seed: int) -> jax.Array:
+  """Returns a key whose programs compile faster than those of the default."""
+  return jax.random.key(seed, impl='unsafe_rbg')
+
+
+class Example(NamedTuple):
+  """A program that trains a model.
+
+  Attributes:
+    make: returns the model and its memory, such as the averages of a norm.
+    loss: takes the model, its memory and a key for the data; returns the value
+      and the next memory.
+    optimizer: what the program trains with.
+    gives_params: whether the program gives params to `update`.
+    trained: takes the model; returns the filter of Equinox that says what of it
+      is trained.
+    masked_optimizer: where the program filters gradients by hand: an optimizer
+      that is given all gradients, and trains the same params.
+  """
+
+  make: Callable[[], tuple[Any, Any]]
+  loss: Callable[[Any, Any, jax.Array], tuple[jax.Array, Any]]
+  optimizer: optax.GradientTransformation
+  gives_params: bool = True
+  trained: Callable[[Any], Any] = lambda model: eqx.is_inexact_array
+  masked_optimizer: optax.GradientTransformation | None = None
+
+
+def example(
+    make: Callable[[], Any],
+    loss: Callable[[Any, jax.Array], jax.Array],
+    optimizer: optax.GradientTransformation,
+    **fields,
+) -> Example:
+  """Returns an example whose model has no memory."""
+  return Example(
+      lambda: (make(), None),
+      lambda model, memory, key: (loss(model, key), memory),
+      optimizer,
+      **fields,
+  )
+
+
+def _value_and_grad(program, model, memory, key):
+  """Returns the value, the next memory and the gradients of a program."""
+  are_all_needed = program.masked_optimizer is not None
+  params, static = eqx.partition(
+      model, eqx.is_inexact_array if are_all_needed else program.trained(model)
+  )
+
+  @eqx.filter_value_and_grad(has_aux=True)
+  def loss(params):
+    return program.loss(eqx.combine(params, static), memory, key)
+
+  (value, memory), grads = loss(params)
+  return value, memory, grads
+
+
+class _Trained(NamedTuple):
+  model: Any
+  memory: Any
+  state: Any
+  losses: list[float]
+
+
+# The last step has the data of the first, so their losses can be compared.
+_SEEDS = (0, 1, 0)
+
+
+class ExampleTestCase(chex.TestCase):
+  """Trains in two ways, whose steps differ in what Optax is given alone."""
+
+  def check(self, program: Example):
+    """Checks that both ways train, give the same bits and leave the rest."""
+    start = program.make()
+    is_trained = program.trained(start[0])
+    # It is most of a step, and compiled once for both ways.
+    value_and_grad = eqx.filter_jit(_value_and_grad)
+
+    def train(optimizer, part_of, apply_updates):
+      @eqx.filter_jit
+      def update(model, grads, state):
+        params = [part_of(model)] if program.gives_params else []
+        updates, state = optimizer.update(part_of(grads), state, *params)
+        return apply_updates(model, updates), state
+
+      model, memory = start
+      state, losses = optimizer.init(part_of(model)), []
+      for key in map(key_of, _SEEDS):
+        value, memory, grads = value_and_grad(program, model, memory, key)
+        model, state = update(model, grads, state)
+        losses.append(np.asarray(value).item())
+      return _Trained(model, memory, state, losses)
+
+    wanted = train(
+        program.optimizer,
+        lambda tree: eqx.filter(tree, is_trained),
+        eqx.apply_updates,
+    )
+    found = train(
+        program.masked_optimizer or program.optimizer,
+        lambda tree: tree,
+        optax.apply_updates,
+    )
+    self.assertLess(wanted.losses[-1], wanted.losses[0])
+    self.assertEqual(found.losses, wanted.losses)
+    for trees in zip(found[:-1], wanted[:-1]):
+      arrays = (jax.tree.leaves(eqx.filter(t, eqx.is_array)) for t in trees)
+      chex.assert_trees_all_equal(*arrays, strict=True)
+    rest = [eqx.partition(m, is_trained)[1] for m in (found.model, start[0])]
+    self.assertTrue(eqx.tree_equal(*rest))
