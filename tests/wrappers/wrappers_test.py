@@ -1,0 +1,201 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Models of flowjax, paramax, haliax and quax train as they are.
+
+Their arrays are inside of wrappers, which are PyTrees of their own and add to
+the paths of the params.
+"""
+
+from collections.abc import Callable
+
+from absl.testing import parameterized
+import equinox as eqx
+from flowjax import distributions
+from flowjax import flows
+import haliax as hax
+import jax
+import jax.numpy as jnp
+import optax
+import paramax
+import quax
+from support.examples import example
+from support.examples import ExampleTestCase
+from support.examples import key_of
+
+_KEYS = jax.random.split(key_of(7), 3)
+
+
+def _mlp():
+  return eqx.nn.MLP(2, 1, 3, depth=1, activation=jnp.tanh, key=_KEYS[0])
+
+
+def _distance(model, key):
+  """Returns how far a model is from a product."""
+  xs = jax.random.normal(key, (8, 2))
+  return jnp.mean((jax.vmap(model)(xs)[:, 0] - xs.prod(axis=1)) ** 2)
+
+
+def _flow():
+  """Returns a flow from a normal distribution, which stays as it is."""
+  return flows.masked_autoregressive_flow(
+      _KEYS[0],
+      base_dist=paramax.non_trainable(distributions.Normal(jnp.zeros(2))),
+      flow_layers=1,
+      nn_width=3,
+      nn_depth=1,
+  )
+
+
+def _negative_log_likelihood(flow, key):
+  xs = jax.random.normal(key, (8, 2))
+  banana = jnp.stack([xs[:, 0], xs[:, 1] + xs[:, 0] ** 2], axis=1)
+  return -paramax.unwrap(flow).log_prob(banana).mean()
+
+
+def _is_non_trainable(node):
+  return isinstance(node, paramax.NonTrainable)
+
+
+def _trainable(model):
+  return jax.tree.map(eqx.is_inexact_array, model, is_leaf=_is_non_trainable)
+
+
+def _wrapped():
+  """Returns a network with each wrapper: weights, the next weights, a bias."""
+  first, last = (layer.weight for layer in _mlp().layers)
+  return eqx.tree_at(
+      lambda m: (m.layers[0].weight, m.layers[1].weight, m.layers[1].bias),
+      _mlp(),
+      (
+          paramax.Parameterize(jnp.sinh, first),
+          paramax.WeightNormalization(last),
+          paramax.non_trainable(jnp.ones(1)),
+      ),
+  )
+
+
+class _Named(eqx.Module):
+  """Arrays whose axes have names."""
+
+  hidden: hax.nn.Linear
+  out: hax.nn.Linear
+  scale: hax.NamedArray
+  size: int
+  activation: Callable
+
+  def __init__(self):
+    data, hidden = hax.Axis('data', 2), hax.Axis('hidden', 3)
+    self.hidden = hax.nn.Linear.init(data, hidden, key=_KEYS[0])
+    self.out = hax.nn.Linear.init(hidden, hax.Axis('out', 1), key=_KEYS[1])
+    self.scale = hax.named(jnp.ones(hidden.size), 'hidden')
+    self.size, self.activation = hidden.size, hax.tanh
+
+  def __call__(self, x):
+    hidden = self.activation(self.hidden(hax.named(x, 'data')))
+    return self.out(hidden * self.scale).array / self.size
+
+
+class _Scaled(quax.ArrayValue):
+  """A matrix, each row of it multiplied by a number."""
+
+  rows: jax.Array
+  scale: jax.Array
+
+  def aval(self):
+    return jax.core.ShapedArray(self.rows.shape, self.rows.dtype)
+
+  def materialise(self):
+    return self.scale[:, None] * self.rows
+
+
+def _scaled():
+  """Returns a network whose first weights are no array of JAX."""
+  weight = _mlp().layers[0].weight
+  return eqx.tree_at(
+      lambda m: m.layers[0].weight, _mlp(), _Scaled(weight, jnp.ones(3))
+  )
+
+
+_ADAMW = optax.adamw(0.05, weight_decay=0.1)
+_EXAMPLES = {
+    'flowjax': example(
+        _flow,
+        _negative_log_likelihood,
+        _ADAMW,
+        trained=_trainable,
+        masked_optimizer=optax.selective_transform(
+            _ADAMW, freeze_mask=optax.tree.path_mask('base_dist/.*/tree')
+        ),
+    ),
+    'paramax': example(
+        _wrapped, lambda m, key: _distance(paramax.unwrap(m), key), _ADAMW
+    ),
+    'paramax_without_params': example(
+        _wrapped,
+        lambda m, key: _distance(paramax.unwrap(m), key),
+        optax.adam(0.05),
+        gives_params=False,
+    ),
+    'haliax': example(_Named, _distance, _ADAMW),
+    'quax': example(
+        _scaled, lambda m, key: _distance(quax.quaxify(m), key), _ADAMW
+    ),
+}
+
+_FLOW = 'bijection/bijection/bijection/bijections/0/masked_autoregressive_mlp'
+_PATHS = {
+    'flowjax': [
+        'base_dist/bijection/loc/tree',
+        'base_dist/bijection/scale/args/0/tree',
+        f'{_FLOW}/layers/0/weight/args/1',
+        f'{_FLOW}/layers/0/bias',
+        f'{_FLOW}/layers/1/weight/args/1',
+        f'{_FLOW}/layers/1/bias',
+    ],
+    'paramax': [
+        'layers/0/weight/args/0',
+        'layers/0/bias',
+        'layers/1/weight/weight',
+        'layers/1/weight/scale/args/0',
+        'layers/1/bias/tree',
+    ],
+    'haliax': [
+        'hidden/weight/0',
+        'hidden/bias/0',
+        'out/weight/0',
+        'out/bias/0',
+        'scale/0',
+    ],
+    'quax': [
+        'layers/0/weight/rows',
+        'layers/0/weight/scale',
+        'layers/0/bias',
+        'layers/1/weight',
+        'layers/1/bias',
+    ],
+}
+
+
+class WrappersTest(ExampleTestCase):
+
+  @parameterized.named_parameters((f'_{name}_', name) for name in _EXAMPLES)
+  def test_model_as_it_is_trains_like_its_params(self, name):
+    self.check(_EXAMPLES[name])
+
+  @parameterized.named_parameters((f'_{name}_', name) for name in _PATHS)
+  def test_wrappers_add_to_the_paths(self, name):
+    model, _ = _EXAMPLES[name].make()
+    _, *lines = optax.tree.describe(model).partition('\n\n')[0].splitlines()
+    self.assertEqual([line.split()[0] for line in lines], _PATHS[name])
