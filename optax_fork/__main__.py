@@ -20,6 +20,7 @@ which returns the exit status.
 """
 
 import argparse
+import os
 import sys
 
 import optax_fork
@@ -63,9 +64,13 @@ def _parser() -> argparse.ArgumentParser:
 def main() -> int:
   args = _parser().parse_args()
   try:
-    return args.run(args)
+    code = args.run(args)
+    sys.stdout.flush()
+    return code
   except optax_fork.ForkError as error:
     print(f'error: {error}', file=sys.stderr)
+  except BrokenPipeError:  # The reader, such as `head`, has enough.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
   except OSError as error:  # A full disk, a directory that is read-only.
     print(
         f'error: {error}\nWhat was there before is kept: put this right, and'

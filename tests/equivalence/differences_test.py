@@ -269,31 +269,59 @@ class ViewsTest(parameterized.TestCase):
 
 class RawModelsTest(parameterized.TestCase):
 
-  def test_bool_or_key_beside_params(self):
+  def test_integer_bool_or_key_beside_params(self):
+    for leaf in (1, jnp.arange(2), np.int32(1), True, jax.random.key(0)):
+      params = {'w': jnp.ones(2), 'leaf': leaf}
+      old, new = (
+          library.scale_by_adam().init(params).mu
+          for library in (pristine.load(), optax)
+      )
+      self.assertIsNotNone(old['leaf'])
+      self.assertIsNone(new['leaf'])
+
+  def test_update_of_an_integer(self):
+    params = {'w': jnp.ones(2), 'n': jnp.array([3, 4])}
+    grads = {'w': jnp.ones(2), 'n': jnp.zeros(2, jnp.int32)}
+    after = []
+    for library in (pristine.load(), optax):
+      tx = library.adamw(0.5, weight_decay=0.5)
+      updates, _ = tx.update(grads, tx.init(params), params)
+      after.append(library.apply_updates(params, updates))
+    np.testing.assert_array_equal(after[0]['n'], [2, 3])
+    np.testing.assert_array_equal(after[1]['n'], [3, 4])
+    np.testing.assert_array_equal(after[0]['w'], after[1]['w'])
+
+  def test_python_integer_in_averages(self):
     make = lambda i: {
         'w': jnp.full(2, i, jnp.float32),
         'count': jnp.asarray(i),
         'rate': float(i),
-        'flag': i > 0,
     }
-    old, new, found = make(0), make(1), []
+    key = jax.random.key(0)
+    for leaf in ({}, {'size': 4}, {'flag': True}, {'key': key}):
+      old, new = make(0) | leaf, make(1) | leaf
+      for library in (pristine.load(), optax):
+        is_kept = bool(leaf) and library is optax
+        latest = library.periodic_update(new, old, 2, 1)
+        np.testing.assert_array_equal(latest['w'], new['w'])
+        self.assertEqual(latest['count'], 1)
+        self.assertEqual(latest['rate'], 0.0 if is_kept else 1.0)
+        if 'key' in leaf and library is not optax:
+          continue  # It cannot average keys.
+        average = library.incremental_update(new, old, 0.5)
+        np.testing.assert_array_equal(average['w'], [0.5, 0.5])
+        for name in ('count', 'rate'):
+          self.assertEqual(average[name], 0.0 if is_kept else 0.5)
+        for name in leaf:
+          self.assertEqual(average[name] is leaf[name], is_kept)
+
+  def test_model_given_to_a_function_of_trees(self):
+    model = {'w': jnp.ones(2), 'f': jnp.tanh}
     for library in (pristine.load(), optax):
-      average = library.incremental_update(new, old, 0.5)
-      latest = library.periodic_update(new, old, 2, 1)
-      np.testing.assert_array_equal(average['w'], [0.5, 0.5])
-      np.testing.assert_array_equal(latest['w'], new['w'])
-      self.assertEqual(latest['count'], 1)
-      for leaf in ({'flag': True}, {'key': jax.random.key(0)}):
-        mu = library.scale_by_adam().init({'w': jnp.ones(2), 'n': 1} | leaf).mu
-        found.append([x is not None for x in mu.values()])
-      found.append([average['count'], average['rate'], average['flag']])
-      found.append([latest['rate'], latest['flag']])
-    self.assertEqual(found[:4], [
-        [True] * 3, [True] * 3, [0.5, 0.5, 0.5], [1.0, True]
-    ])  # fmt: skip
-    self.assertEqual(found[6:], [[0, 0.0, False], [0.0, False]])
-    for kept in found[4:6]:
-      self.assertEqual(sum(kept), 1)
+      with self.assertRaises((AttributeError, TypeError)) as raised:
+        library.tree.norm(model)
+      is_told = 'optax.tree.params' in str(raised.exception)
+      self.assertEqual(is_told, library is optax)
 
   def test_functions_of_a_transformation(self):
     update = lambda updates, state, params=None: (updates, state)

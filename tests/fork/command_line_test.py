@@ -14,11 +14,15 @@
 # ==============================================================================
 """The command line: help, and errors that say what to do."""
 
+import os
+import subprocess
+
 from optax_fork.__main__ import COMMANDS
 import pytest
 from support.environments import refused
 from support.environments import REPOSITORY
 from support.environments import tool
+from support.environments import TOOL
 
 
 def test_commands_outside_a_checkout_say_so(environment):
@@ -32,6 +36,21 @@ def test_help_lists_the_commands():
   assert result.code == 0
   for command in COMMANDS:
     assert f'\n    {command} ' in result.output
+
+
+def test_output_that_nobody_reads():
+  read, write = os.pipe()
+  os.close(read)
+  result = subprocess.run(
+      [*TOOL, 'status'],
+      cwd=REPOSITORY,
+      stdout=write,
+      stderr=subprocess.PIPE,
+      text=True,
+      check=False,
+  )
+  os.close(write)
+  assert (result.returncode, result.stderr) == (1, '')
 
 
 @pytest.mark.parametrize('command', COMMANDS)

@@ -19,10 +19,14 @@ if it had been filtered by hand.
 """
 
 
+import pathlib
+import re
+
 from absl.testing import parameterized
 import chex
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 from support import forms
@@ -51,6 +55,9 @@ _ONE_OF_EACH_KIND = {
 }
 # What holds no loops, of which each is compiled as often as it is met.
 _EAGER = {'inject_adamw', 'optax.adamw', 'optax.partition'}
+
+_PAGE = pathlib.Path(__file__).resolve().parents[2] / 'docs/raw-models.md'
+_ROW = re.compile(r'^\| `(.+)` \| (yes|no) \| (.+) \| (.+) \|$', re.M)
 
 # Its state has another structure after the first update, with any params.
 _NO_SCAN = {'optax.monitor'}
@@ -221,3 +228,59 @@ class FunctionsOfModelsTest(chex.TestCase):
           lambda old, new, s=step: optax.periodic_update(new, old, s, 2),
           weight,
       )
+
+
+class LeavesTest(parameterized.TestCase):
+  """The table of docs/raw-models.md, row by row."""
+
+  @parameterized.parameters(*_ROW.findall(_PAGE.read_text('utf-8')))
+  def test_row(self, expression, is_trained, average, latest):
+    names = {'jax': jax, 'jnp': jnp, 'np': np}
+    leaf = eval(expression, names)  # pylint: disable=eval-used
+    model = {'w': jnp.ones(2), 'leaf': leaf, 'activation': jax.nn.relu}
+    slots = optax.scale_by_adam().init(model).mu
+    self.assertEqual(slots['leaf'] is not None, is_trained == 'yes')
+    is_listed = '\nleaf' in str(optax.tree.describe(model))
+    self.assertEqual(is_listed, is_trained == 'yes')
+    self.assertEqual(optax.tree.params(model)['leaf'] is leaf, is_trained == 'yes')
+    # Alone beside arrays of floats, all but the float make a tree raw.
+    del model['activation']
+    is_param = is_trained == 'yes' or expression == '0.5'
+    self.assertEqual(optax.tree.params(model)['leaf'] is leaf, is_param)
+    self._check_averages(leaf, average, latest)
+
+  def _check_averages(self, leaf, average, latest):
+    make = lambda leaf: {'leaf': leaf, 'f': jax.nn.relu, 'w': jnp.ones(2)}
+    new, old = make(_other(leaf)), make(leaf)
+    found = optax.incremental_update(new, old, 0.5)['leaf']
+    if average == 'averages':
+      expected = (new['leaf'] + leaf) / 2
+      np.testing.assert_allclose(found, expected.astype(leaf.dtype))
+    else:
+      self.assertEqual(average, 'keeps the old')
+      self.assertIs(found, leaf)
+    found = optax.periodic_update(new, old, 2, 2)['leaf']
+    if latest == 'takes the new':
+      chex.assert_trees_all_equal(found, new['leaf'])
+    else:
+      self.assertEqual(latest, 'keeps the old')
+      self.assertIs(found, leaf)
+
+  def test_every_row_is_found(self):
+    rows = [
+        line for line in _PAGE.read_text('utf-8').splitlines()
+        if line.startswith('| `')
+    ]
+    self.assertLen(_ROW.findall('\n'.join(rows)), len(rows))
+    self.assertGreater(len(rows), 10)
+
+
+def _other(leaf):
+  """Returns another leaf of the same kind."""
+  if isinstance(leaf, (bool, np.bool_)) or getattr(leaf, 'dtype', 0) == bool:
+    return np.logical_not(leaf) if hasattr(leaf, 'dtype') else not leaf
+  if isinstance(leaf, (str, type)):
+    return leaf + '2' if isinstance(leaf, str) else int
+  if jnp.issubdtype(getattr(leaf, 'dtype', float), jax.dtypes.prng_key):
+    return jax.random.key(7)
+  return jnp.tanh if callable(leaf) else leaf + 1

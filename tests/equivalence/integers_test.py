@@ -1,0 +1,168 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Integers beside params: they are left alone, and change nothing else.
+
+The params have an entry for an integer, and so have the gradients: zeros, which
+all optimizers took, or what JAX gives for integers, which none did.
+"""
+
+from absl.testing import parameterized
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from support import factories
+from support import forms
+from support import programs
+from support import release
+from support import runs
+from support import states
+
+_LABELS = list(runs.optimizers(optax))
+_INTEGERS = np.array([3, 4], np.int32)
+_ZEROS = np.zeros(2, np.int32)
+_FLOAT0 = np.zeros(2, jax.dtypes.float0)
+
+# Pristine fails at integers, for one reason each: it draws random floats of
+# their dtype, or the dtype of something that it computes is another one.
+_NOT_ON_PRISTINE = {
+    'backtracking_linesearch',
+    'flatten_lbfgs',
+    'masked_lbfgs',
+    'optax.add_noise',
+    'optax.apply_if_finite',
+    'optax.clip_by_global_norm',
+    'optax.conditionally_mask',
+    'optax.conditionally_transform',
+    'optax.contrib.hutchinson_estimator_diag_hessian',
+    'optax.contrib.mechanize',
+    'optax.contrib.reduce_on_plateau',
+    'optax.contrib.scale_by_muon',
+    'optax.contrib.sophia',
+    'optax.noisy_sgd',
+    'optax.novograd',
+    'optax.scale_by_novograd',
+}
+# In pristine, a norm of all params counts the integers; gradients by example are
+# asked for of the integers too; a mask function is taken for a mask. The fork
+# rounds the direction of L-BFGS otherwise.
+_OTHER_RESULTS = {
+    'optax.contrib.dadapt_adamw',
+    'optax.contrib.differentially_private_aggregate',
+    'optax.contrib.dog',
+    'optax.contrib.dowg',
+    'optax.contrib.dpsgd',
+    'optax.contrib.prodigy',
+    'optax.scale_by_lbfgs',
+    'optax.selective_transform',
+}
+
+
+class _Run:
+  """Trains params by an optimizer, with something beside them, or None."""
+
+  def __init__(self, library, label, beside, update):
+    self._library = library
+    self._name = factories.name_of(label) or label
+    self._beside, self._update = {'n': beside}, {'n': update}
+    optimizer = runs.optimizers(library)[label]()
+    if isinstance(optimizer, library.GradientTransformation):
+      optimizer = library.with_extra_args_support(optimizer)
+    self._optimizer = optimizer
+    random = np.random.RandomState(0)
+    shapes = {'w': (4, 6), 'v': (6, 6), 'b': (6,)}
+    if self._name == 'scale_by_muon':  # It takes matrices alone.
+      del shapes['b']
+    draw = lambda shape: jnp.asarray(random.randn(*shape), jnp.float32)
+    self.params = {k: draw(shape) for k, shape in shapes.items()}
+
+  def _join(self, params):
+    """Returns params as they are given: a pair where that is taken."""
+    params = params | self._beside
+    if 'lookahead' in self._name:
+      return self._library.LookaheadParams.init_synced(params)
+    return params
+
+  def _loss(self, params):
+    return sum(jnp.sum(params[k] ** 2) for k in self.params)
+
+  def init(self):
+    return self._optimizer.init(self._join(self.params))
+
+  def step(self, params, state):
+    """Returns new params and the new state."""
+    of_loss = lambda: {k: 2 * p for k, p in params.items()} | self._update
+    extra_args = factories.extra_args(
+        self._name, params | self._beside, of_loss, self._loss
+    )
+    if self._name == 'sam_opaque':
+      grad = lambda p, _: {k: 2 * p[k] for k in params} | self._update
+      extra_args = {'grad_fn': grad}
+    grads = {k: jnp.sin(3 * p) for k, p in params.items()}
+    if 'value_fn' in extra_args:  # Down, or there is no search.
+      sign = -1 if self._name.endswith('linesearch') else 1
+      grads = {k: sign * 2 * p for k, p in params.items()}
+    grads = factories.as_taken(self._name, grads) | self._update
+    updates, state = self._optimizer.update(
+        grads, state, self._join(params), **extra_args
+    )
+    if not isinstance(updates, dict):  # A pair has one for each.
+      updates = updates.fast
+    self.after = updates['n']
+    new = self._library.apply_updates(params | self._beside, updates)
+    del new['n']
+    return new, state
+
+  def trace(self):
+    """Returns what a step computes, and the structure of its state."""
+    program, (_, state) = programs.trace(self.step, self.params, self.init())
+    return program, states.structure(state)
+
+  def train(self):
+    """Returns the params after three steps."""
+    params, state = self.params, self.init()
+    for _ in range(3):
+      params, state = self.step(params, state)
+    return params
+
+
+class IntegersTest(forms.FormTestCase):
+
+  @parameterized.named_parameters((label, label) for label in _LABELS)
+  def test_program_is_the_one_without_them(self, label):
+    program, structure = _Run(optax, label, None, None).trace()
+    is_pair = 'lookahead' in label  # It computes both updates of a pair.
+    for update in (_ZEROS, _FLOAT0)[: 2 if self.is_full and not is_pair else 1]:
+      run = _Run(optax, label, _INTEGERS, update)
+      other, other_structure = run.trace()
+      self.assertEqual(states.differences(other, program), [])
+      self.assertEqual(other_structure, structure)
+      if not is_pair:
+        self.assertIs(run.after, update)
+
+  @parameterized.named_parameters((label, label) for label in _LABELS)
+  def test_what_pristine_trains(self, label):
+    old = _Run(release.load(), label, _INTEGERS, _ZEROS)
+    if label in _NOT_ON_PRISTINE:
+      with self.assertRaises((AttributeError, TypeError, ValueError)):
+        jax.eval_shape(old.step, old.params, old.init())
+    elif self.is_full:
+      new = _Run(optax, label, _INTEGERS, _ZEROS)
+      old, new = old.train(), new.train()
+      chex.assert_trees_all_equal_shapes_and_dtypes(new, old)
+      pairs = zip(jax.tree.leaves(new), jax.tree.leaves(old))
+      is_near = all(np.allclose(x, y) for x, y in pairs)
+      self.assertEqual(is_near, label not in _OTHER_RESULTS)
