@@ -312,8 +312,8 @@ class RawModelsTest(parameterized.TestCase):
         np.testing.assert_array_equal(average['w'], [0.5, 0.5])
         for name in ('count', 'rate'):
           self.assertEqual(average[name], 0.0 if is_kept else 0.5)
-        for name in leaf:
-          self.assertEqual(average[name] is leaf[name], is_kept)
+        for name, value in leaf.items():
+          self.assertEqual(average[name] is value, is_kept)
 
   def test_model_given_to_a_function_of_trees(self):
     model = {'w': jnp.ones(2), 'f': jnp.tanh}

@@ -56,9 +56,9 @@ _NOT_ON_PRISTINE = {
     'optax.novograd',
     'optax.scale_by_novograd',
 }
-# In pristine, a norm of all params counts the integers; gradients by example are
-# asked for of the integers too; a mask function is taken for a mask. The fork
-# rounds the direction of L-BFGS otherwise.
+# In pristine, a norm of all params counts the integers; gradients by example
+# are asked for of the integers too; a mask function is taken for a mask. The
+# fork rounds the direction of L-BFGS otherwise.
 _OTHER_RESULTS = {
     'optax.contrib.dadapt_adamw',
     'optax.contrib.differentially_private_aggregate',
@@ -78,6 +78,7 @@ class _Run:
     self._library = library
     self._name = factories.name_of(label) or label
     self._beside, self._update = {'n': beside}, {'n': update}
+    self.after = None  # What a step gives for the integers.
     optimizer = runs.optimizers(library)[label]()
     if isinstance(optimizer, library.GradientTransformation):
       optimizer = library.with_extra_args_support(optimizer)

@@ -242,7 +242,8 @@ class LeavesTest(parameterized.TestCase):
     self.assertEqual(slots['leaf'] is not None, is_trained == 'yes')
     is_listed = '\nleaf' in str(optax.tree.describe(model))
     self.assertEqual(is_listed, is_trained == 'yes')
-    self.assertEqual(optax.tree.params(model)['leaf'] is leaf, is_trained == 'yes')
+    is_found = optax.tree.params(model)['leaf'] is leaf
+    self.assertEqual(is_found, is_trained == 'yes')
     # Alone beside arrays of floats, all but the float make a tree raw.
     del model['activation']
     is_param = is_trained == 'yes' or expression == '0.5'
@@ -277,10 +278,16 @@ class LeavesTest(parameterized.TestCase):
 
 def _other(leaf):
   """Returns another leaf of the same kind."""
-  if isinstance(leaf, (bool, np.bool_)) or getattr(leaf, 'dtype', 0) == bool:
-    return np.logical_not(leaf) if hasattr(leaf, 'dtype') else not leaf
-  if isinstance(leaf, (str, type)):
-    return leaf + '2' if isinstance(leaf, str) else int
-  if jnp.issubdtype(getattr(leaf, 'dtype', float), jax.dtypes.prng_key):
+  if isinstance(leaf, type):
+    return int
+  if isinstance(leaf, str):
+    return leaf + '2'
+  if isinstance(leaf, bool):
+    return not leaf
+  if callable(leaf):
+    return jnp.tanh
+  if not hasattr(leaf, 'dtype'):
+    return leaf + 1
+  if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
     return jax.random.key(7)
-  return jnp.tanh if callable(leaf) else leaf + 1
+  return ~leaf if jnp.issubdtype(leaf.dtype, jnp.bool_) else leaf + 1
