@@ -41,7 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
       type=_writable,
       default=pathlib.Path('demo.png'),
       metavar='FILE',
-      help='save the plot to this file (default: demo.png)',
+      help='save the plot to this file, and its numbers beside it, as .csv'
+      ' (default: demo.png)',
   )
 
 

@@ -18,8 +18,12 @@ import pathlib
 
 from matplotlib import figure
 import optax_fork
+from optax_fork import pin
 from optax_fork.demo import comparison
+from optax_fork.demo import points
 from optax_fork.demo import training
+
+_NAMES = {'fork': 'the fork', 'pristine': f'Optax {pin.version()}'}
 
 
 def check_format(output: pathlib.Path) -> None:
@@ -38,12 +42,13 @@ def _draw_decay(axes, rows: list[comparison.Row]) -> None:
   wide, dashed = {'lw': 5, 'alpha': 0.5}, {'ls': '--'}
   # Some curves lie upon each other: dashed ones show on wide ones.
   for key, label, color, style in (
-      (('fork', 'module'), 'fork, mask module', 'C0', wide),
-      (('fork', 'function'), 'fork, mask function', 'C0', dashed),
-      (('fork', 'no decay'), 'fork, no weight decay at all', '0.6', wide),
-      (('pristine', 'function'), 'pristine, mask function', 'C3', dashed),
-      (('pristine', 'module'), 'pristine, mask module', 'C1', {}),
+      (('fork', 'module'), 'mask module', 'C0', wide),
+      (('fork', 'function'), 'mask function', 'C0', dashed),
+      (('fork', 'no decay'), 'no weight decay at all', '0.6', wide),
+      (('pristine', 'function'), 'mask function', 'C3', dashed),
+      (('pristine', 'module'), 'mask module', 'C1', {}),
   ):
+    label = f'{_NAMES[key[0]]}, {label}'
     if trained := found[key].result:
       axes.plot(
           trained.weights,
@@ -68,7 +73,7 @@ def _draw_tuning(axes, rows: list[comparison.Row]) -> None:
   """Draws the loss over the steps of L-BFGS."""
   styles = [{'lw': 5, 'alpha': 0.5}, {'ls': '--'}]
   for row, style in zip(rows, styles + styles):
-    label = f'{row.optax}, {row.choice} model'
+    label = f'{_NAMES[row.optax]}, {row.choice} model'
     if tuned := row.result:
       axes.plot(
           tuned.losses,
@@ -94,9 +99,9 @@ def save(
     second: list[comparison.Row],
     output: pathlib.Path,
 ) -> None:
-  """Draws both acts, side by side."""
+  """Draws both acts, side by side, and writes their numbers beside it."""
   canvas = figure.Figure(figsize=(12, 5), layout='constrained')
-  canvas.suptitle('Handwritten digits, the fork and pristine Optax')
+  canvas.suptitle(f'Handwritten digits, {" and ".join(_NAMES.values())}')
   left, right = canvas.subplots(1, 2)
   _draw_decay(left, first)
   _draw_tuning(right, second)
@@ -105,8 +110,13 @@ def save(
     axes.grid(alpha=0.3)
     axes.spines[['top', 'right']].set_visible(False)
     axes.legend(loc=place)
+  numbers = points.to_csv(first, second)
+  metadata = {}
+  if output.suffix.lower() in ('.png', '.svg'):
+    metadata['Description'] = points.digest(numbers)
   try:
-    canvas.savefig(output, dpi=120)
+    canvas.savefig(output, dpi=120, metadata=metadata or None)
+    output.with_suffix('.csv').write_text(numbers, 'utf-8')
   except (OSError, RuntimeError) as failure:  # A full disk; pgf without LaTeX.
     raise optax_fork.ForkError(
         f'--output: {output} cannot be written: {failure}'

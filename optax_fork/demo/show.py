@@ -59,7 +59,7 @@ def show(steps: int, output: pathlib.Path) -> None:
   print(tables.tuning_table(tuned, start))
   print(f'\n{tables.tuning_findings(tuned)}')
   plot.save(decayed, tuned, output)
-  print(f'plot: {output}')
+  print(f'plot: {output}\nnumbers: {output.with_suffix(".csv")}')
 
 
 def _check_fork() -> str:

@@ -14,12 +14,18 @@
 # ==============================================================================
 """`demo` shows on real data what the fork does and pristine Optax does not."""
 
+import csv
+import math
+
 from matplotlib import image
 import optax_fork
 from optax_fork import pristine
 from optax_fork import upstream_compiled
 from optax_fork.demo import plot
+from optax_fork.demo import points
+from PIL import Image
 import pytest
+from support.environments import REPOSITORY
 from support.environments import tool
 
 
@@ -112,6 +118,37 @@ def test_plot_is_a_picture_with_curves(shown):
   assert pixels.shape[:2] == (600, 1440)
   # More colors than text on a blank page has.
   assert pixels[..., :3].std(axis=-1).max() > 0.1
+
+
+def _check_numbers(picture):
+  numbers = picture.with_suffix('.csv').read_text('utf-8')
+  with Image.open(picture) as drawn:
+    assert drawn.text['Description'] == points.digest(numbers)
+  return list(csv.DictReader(numbers.splitlines()))
+
+
+def test_plot_says_which_numbers_it_shows(shown):
+  rows = _check_numbers(shown[0] / 'demo.png')
+  assert {row['curve'] for row in rows} == {'weights', 'loss'}
+
+
+def test_picture_of_the_front_page_is_of_a_run(shown, full):
+  kept = _check_numbers(REPOSITORY / 'docs/demo.png')
+  found = _check_numbers(shown[0] / 'demo.png')
+  names = [row['curve'] + row['optax'] + row['choice'] for row in kept]
+  if not full:  # Fewer steps have another schedule: the start is the same.
+    kept, found = (
+        [r for r in rows if (r['curve'], r['step']) == ('weights', '0')]
+        for rows in (kept, found)
+    )
+  assert len(found) == len(kept) >= 4 and len(set(names)) == 6
+  for row, other in zip(found, kept):
+    value, expected = (float(r.pop('value')) for r in (row, other))
+    assert row == other
+    if row['curve'] == 'weights':
+      assert value == pytest.approx(expected, rel=0.05)
+    else:  # It falls by five powers of ten.
+      assert math.log10(value) == pytest.approx(math.log10(expected), abs=0.5)
 
 
 def test_without_network_the_fork_is_shown_all_the_same(demo, tmp_path):

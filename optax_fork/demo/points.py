@@ -1,0 +1,56 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""The numbers that the demo draws, as a table for a spreadsheet or a test."""
+
+from collections.abc import Iterator
+import csv
+import hashlib
+import io
+
+from optax_fork.demo import comparison
+
+COLUMNS = ('curve', 'optax', 'choice', 'step', 'value')
+_EVERY = 10  # Steps of AdamW; L-BFGS takes few.
+
+
+def _curves(
+    first: list[comparison.Row], second: list[comparison.Row]
+) -> Iterator[tuple[str, str, str, int, float]]:
+  """Yields a row for each point."""
+  for row in first:
+    if row.result:
+      for step in range(0, len(row.result.weights), _EVERY):
+        yield 'weights', row.optax, row.choice, step, row.result.weights[step]
+  for row in second:
+    if row.result:
+      for step, loss in enumerate(row.result.losses):
+        yield 'loss', row.optax, row.choice, step, loss
+
+
+def to_csv(
+    first: list[comparison.Row], second: list[comparison.Row]
+) -> str:
+  """Returns the points of both acts as text, with a line of column names."""
+  text = io.StringIO()
+  writer = csv.writer(text, lineterminator='\n')
+  writer.writerow(COLUMNS)
+  for *names, value in _curves(first, second):
+    writer.writerow([*names, f'{float(value):.6g}'])
+  return text.getvalue()
+
+
+def digest(text: str) -> str:
+  """Returns what a picture says of the numbers that it shows."""
+  return f'sha256 of its numbers: {hashlib.sha256(text.encode()).hexdigest()}'
