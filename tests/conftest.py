@@ -44,6 +44,7 @@ def pytest_configure(config):
   directory = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
   config.add_cleanup(directory.cleanup)
   os.environ |= upstream_compiled.variables(directory.name)
+  config.addinivalue_line('markers', 'full: runs with --full alone')
   if config.getoption('--full'):
     # Imports JAX, which reads the variables then.
     # pylint: disable-next=import-outside-toplevel
@@ -68,6 +69,7 @@ def pytest_collection_modifyitems(config, items):
   is_whole = not any('::' in arg for arg in config.args)
   if is_whole and (problems := variants.problems(every, short)):
     raise pytest.UsageError(*problems)
+  short -= {item.nodeid for item in items if item.get_closest_marker('full')}
   if is_whole and not config.getoption('--full'):
     config.hook.pytest_deselected(
         items=[item for item in items if item.nodeid not in short]

@@ -28,6 +28,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from optax_fork import pristine
+import pytest
 from sklearn import datasets
 from sklearn import preprocessing
 
@@ -152,8 +153,15 @@ def _solver(library, loss):
 
 class LBFGSTest(parameterized.TestCase):
 
-  @parameterized.parameters(sorted(_PROBLEMS))
+  @parameterized.parameters(sorted(_PROBLEMS.keys() - {'neural_ode'}))
   def test_no_more_iterations_and_as_good_a_value(self, name):
+    self._check_solution(name)
+
+  @pytest.mark.full  # It compiles for as long as the others together.
+  def test_no_more_iterations_for_a_neural_ode(self):
+    self._check_solution('neural_ode')
+
+  def _check_solution(self, name):
     loss, start = _PROBLEMS[name]()
     random = np.random.default_rng(0)
     starts = [

@@ -20,6 +20,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
+import pytest
 from support.training import LBFGS
 from support.training import train
 from support.training import train_by_line_search
@@ -83,6 +84,7 @@ class NeuralODETest(chex.TestCase):
     ]
     self.assertEqual(found, [True] * 4)
 
+  @pytest.mark.full  # It takes long, and the next one trains a model as it is.
   def test_adam_then_lbfgs_learn_the_spiral_as_with_filtered_params(self):
     model, losses = train(optax.adam(0.02), _NeuralODE(), _loss, 20)
     self.assertLess(losses[-1], 0.5 * losses[0])

@@ -28,6 +28,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
+import pytest
 from support.examples import Example
 from support.examples import example
 from support.examples import ExampleTestCase
@@ -474,6 +475,8 @@ _EXAMPLES = {
             optax.adamw(0.05), train_mask=optax.tree.where_mask(_last_layer)
         ),
     ),
+}
+_DIFFRAX = {
     'neural_ode': example(
         _NeuralODE, _path_loss, optax.adabelief(0.05), gives_params=False
     ),
@@ -491,3 +494,8 @@ class ExamplesTest(ExampleTestCase):
   @parameterized.named_parameters((f'_{name}_', name) for name in _EXAMPLES)
   def test_model_as_it_is_trains_like_its_params(self, name):
     self.check(_EXAMPLES[name])
+
+  @parameterized.named_parameters((f'_{name}_', name) for name in _DIFFRAX)
+  @pytest.mark.full  # diffrax_test trains one in the short form.
+  def test_model_of_diffrax_trains_like_its_params(self, name):
+    self.check(_DIFFRAX[name])
