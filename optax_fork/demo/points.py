@@ -16,12 +16,12 @@
 
 from collections.abc import Iterator
 import csv
-import hashlib
 import io
 
+from optax_fork import pin
 from optax_fork.demo import comparison
 
-COLUMNS = ('curve', 'optax', 'choice', 'step', 'value')
+_COLUMNS = ('curve', 'optax', 'choice', 'step', 'value')
 _EVERY = 10  # Steps of AdamW; L-BFGS takes few.
 
 
@@ -45,7 +45,7 @@ def to_csv(
   """Returns the points of both acts as text, with a line of column names."""
   text = io.StringIO()
   writer = csv.writer(text, lineterminator='\n')
-  writer.writerow(COLUMNS)
+  writer.writerow(_COLUMNS)
   for *names, value in _curves(first, second):
     writer.writerow([*names, f'{float(value):.6g}'])
   return text.getvalue()
@@ -53,4 +53,4 @@ def to_csv(
 
 def digest(text: str) -> str:
   """Returns what a picture says of the numbers that it shows."""
-  return f'sha256 of its numbers: {hashlib.sha256(text.encode()).hexdigest()}'
+  return f'sha256 of its numbers: {pin.sha256(text.encode())}'
