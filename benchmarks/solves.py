@@ -61,7 +61,7 @@ def _largest(tree: Any) -> jax.Array:
   )
 
 
-def _rosenbrock(size: int) -> Problem:
+def _rosenbrock(size: int, random: bool = False) -> Problem:
   def value(params):
     (x,) = params
     # Only what arrays and tensors have in common.
@@ -69,8 +69,11 @@ def _rosenbrock(size: int) -> Problem:
         100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2
     ).sum()  # fmt: skip
 
-  start = np.zeros(size)
-  start[0] = -1.2
+  if random:
+    start = np.random.default_rng(0).uniform(-1, 1, size)
+  else:
+    start = np.zeros(size)
+    start[0] = -1.2
   return Problem([start], value, lambda torch, device: value)
 
 
@@ -341,6 +344,12 @@ def cases(quick: bool) -> Iterator[engine.Case]:
     yield _case(
         f'Rosenbrock, {size:,} params',
         functools.partial(_rosenbrock, size),
+        x64=True,
+    )
+  if not quick:
+    yield _case(
+        'Rosenbrock, 100 params, a random start',
+        functools.partial(_rosenbrock, 100, random=True),
         x64=True,
     )
   yield _case('logistic regression', _logistic_regression, x64=True)

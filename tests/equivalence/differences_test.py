@@ -120,6 +120,29 @@ class InjectTest(parameterized.TestCase):
     np.testing.assert_array_equal(updates[0], 0.0)
     np.testing.assert_allclose(updates[1], -0.1, rtol=1e-6)
 
+  def test_injected_numbers_and_params_of_low_precision(self):
+    params = {'w': jnp.ones(2, jnp.bfloat16)}
+    updates = []
+    for library in (pristine.load(), optax):
+      transform = library.inject_hyperparams(library.adam)(0.01)
+      updates.append(transform.update(params, transform.init(params), params))
+    self.assertTrue(jnp.isnan(updates[0][0]['w']).all())
+    plain = optax.adam(0.01)
+    expected, _ = plain.update(params, plain.init(params), params)
+    np.testing.assert_array_equal(updates[1][0]['w'], expected['w'])
+
+  def test_number_that_overrides_where_precision_is_low(self):
+    params = {'w': jnp.ones(2, jnp.bfloat16)}
+    found = []
+    for library in (pristine.load(), optax):
+      transform = library.inject_hyperparams(library.sgd)(0.01)
+      state = transform.init(params)
+      state.hyperparams['learning_rate'] = 0.02
+      _, state = transform.update(params, state, params)
+      found.append(state.hyperparams['learning_rate'])
+    self.assertEqual(found[0].dtype, jnp.bfloat16)
+    self.assertEqual(found[1], jnp.float32(0.02))
+
   def test_schedule_that_returns_a_bool(self):
     def factory(library):
       def make(decay):

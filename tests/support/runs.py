@@ -89,7 +89,7 @@ class SettingRun(_Run):
       injected: 'named' for `inject_hyperparams` with the right `static_args`,
         'inferred' without those that the fork finds; None for the optimizer
         itself.
-      dtype: of params and gradients.
+      dtype: of params and gradients, or a dict of those of `w`, `v` and `b`.
       layout: a key of `LAYOUTS`.
     """
     self._layout, self._dtype = LAYOUTS[layout], dtype
@@ -112,8 +112,13 @@ class SettingRun(_Run):
     super().__init__(optax, name, factory(*setting.args, **kwargs), params)
 
   def _draw(self):
-    draw = lambda shape: jnp.asarray(self._random.randn(*shape), self._dtype)
-    return self._layout({k: draw(shape) for k, shape in self._shapes.items()})
+    dtypes = self._dtype
+    if not isinstance(dtypes, dict):
+      dtypes = dict.fromkeys(self._shapes, dtypes)
+    draw = lambda shape, dtype: jnp.asarray(self._random.randn(*shape), dtype)
+    return self._layout(
+        {k: draw(shape, dtypes[k]) for k, shape in self._shapes.items()}
+    )
 
   def grads(self, steps: int) -> list[Any]:
     """Returns new gradients for so many steps."""

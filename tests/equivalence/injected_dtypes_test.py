@@ -1,0 +1,107 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""An injected optimizer is the one that is not, in every precision.
+
+The types of updates and states are compared for every factory. With `--full`,
+three steps of each give the same values, to a few roundings.
+"""
+
+from absl.testing import parameterized
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from support import forms
+from support import runs
+from support import settings
+
+_DTYPES = {
+    'bfloat16': jnp.bfloat16,
+    'float16': jnp.float16,
+    'float32': jnp.float32,
+    'float64': jnp.float64,
+    'mixed': {'w': jnp.float32, 'v': jnp.bfloat16, 'b': jnp.bfloat16},
+}
+_SETTINGS = {
+    setting.label: setting
+    for setting in settings.of_factories(optax)
+    if setting.label.endswith('()')
+}
+_STEPS = 3
+# By dtype. In float32, Optax computes 1 - b2 of arrays to so many places, and of
+# Python numbers to twice as many.
+_TOLERANCES = {'bfloat16': 2**-6, 'float16': 2**-9, 'float32': 1e-4}
+_IN_SHORT = ('optax.adafactor()', 'optax.contrib.muon()')
+
+
+def _run(label, dtype, injected):
+  return runs.SettingRun(
+      optax, _SETTINGS[label], injected, dtype=_DTYPES[dtype]
+  )
+
+
+def _types(tree):
+  return jax.tree.map(lambda x: (x.shape, str(x.dtype)), tree)
+
+
+def _step(run):
+  """Returns the types of the first state, and of what a step gives."""
+  state = jax.eval_shape(run.init, run.params)
+  step = jax.eval_shape(run.step, run.params, state, run.grads(1)[0])
+  return state, *step
+
+
+class InjectedDtypesTest(forms.FormTestCase):
+
+  def setUp(self):
+    super().setUp()
+    if self.is_full:  # Or what is compiled would fill the memory.
+      self.addCleanup(jax.clear_caches)
+
+  @parameterized.product(label=sorted(_SETTINGS), dtype=list(_DTYPES))
+  def test_types_are_those_of_the_plain_optimizer(self, label, dtype):
+    with jax.enable_x64(dtype == 'float64'):
+      try:
+        state, updates, next_state, params = _step(_run(label, dtype, None))
+      except (TypeError, ValueError, NotImplementedError) as error:
+        with self.assertRaises(type(error)):
+          _step(_run(label, dtype, 'inferred'))
+        return
+      found = _step(_run(label, dtype, 'inferred'))
+    self.assertEqual(_types(found[0].inner_state), _types(state))
+    self.assertEqual(_types(found[1]), _types(updates))
+    self.assertEqual(_types(found[2].inner_state), _types(next_state))
+    self.assertEqual(_types(found[3]), _types(params))
+
+  # inject_test compares values in float32.
+  @parameterized.product(
+      label=sorted(_SETTINGS), dtype=['bfloat16', 'float16', 'mixed']
+  )
+  def test_values_are_those_of_the_plain_optimizer(self, label, dtype):
+    if not self.is_full and label not in _IN_SHORT:
+      return
+    try:
+      wanted = _run(label, dtype, None).train(_STEPS)
+    except (TypeError, ValueError, NotImplementedError):
+      return  # The other test sees to it that the injected one fails, too.
+    found = _run(label, dtype, 'inferred').train(_STEPS)
+    for path, array in wanted.items():
+      if path.startswith("['u']"):
+        atol = _TOLERANCES[str(array.dtype)]
+        atol *= max(np.max(np.abs(array), initial=0), 1)
+        np.testing.assert_allclose(
+            found[path].astype(float), array.astype(float), rtol=0, atol=atol,
+            err_msg=path,
+        )  # fmt: skip
