@@ -20,6 +20,7 @@ import re
 
 from benchmarks import adamw
 from benchmarks import engine
+from benchmarks import frozen
 from benchmarks import lbfgs
 from benchmarks import masks
 from benchmarks import measured
@@ -69,7 +70,7 @@ def main() -> None:
   arguments = _arguments()
   chosen = [
       case
-      for group in (adamw, lbfgs, solves, masks)
+      for group in (adamw, lbfgs, solves, masks, frozen)
       for case in group.cases(arguments.quick)
       if re.search(arguments.only or '', case.name)
   ]

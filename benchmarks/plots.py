@@ -286,6 +286,7 @@ _PLOTS = {
     'lbfgs compile': _compiles,
     'solve': _solves,
     'masks': _ratios,
+    'frozen step': _steps,
 }
 
 

@@ -108,6 +108,9 @@ def _notes(result: engine.Record) -> str:
   if 'iterations' in details:
     each = 1000 * result['time']['median'] / max(details['iterations'], 1)
     notes.append(f'{_number(each)} ms an iteration')
+  if 'temporary_bytes' in details:
+    mebibytes = details['temporary_bytes'] / 2**20
+    notes.append(f'{_number(mebibytes)} MiB of temporary memory')
   if 'value' in details:
     notes.append(f'final value {details["value"]:.3g}')
   return ', '.join(notes)
