@@ -1,0 +1,206 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""What people write with Flax NNX works, or the error says what to write."""
+
+from absl.testing import parameterized
+import chex
+from flax import nnx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from support import flax_models
+from support import release
+from support.training import LBFGS
+
+_X = jax.random.normal(jax.random.key(1), (16, 3))
+
+
+class _Block(nnx.Module):
+  """Its statistics are floats, and a call writes to them."""
+
+  def __init__(self, rngs):
+    self.linear = nnx.Linear(3, 3, rngs=rngs)
+    self.norm = nnx.LayerNorm(3, rngs=rngs)
+    self.batch_norm = nnx.BatchNorm(3, rngs=rngs)
+
+  def __call__(self, x):  # pylint: disable=arguments-differ
+    return x + self.batch_norm(self.norm(self.linear(x)))
+
+
+def _loss(model):
+  return jnp.mean((model(_X) - jnp.sin(_X)) ** 2)
+
+
+def _params(model):
+  return nnx.state(model, nnx.Param)
+
+
+def _arrays(model):
+  return jax.tree.map(np.asarray, nnx.as_pure(_params(model)))
+
+
+def _zeros(model):
+  return jax.tree.map(jnp.zeros_like, _params(model))
+
+
+def _is_matrix(params):
+  return jax.tree.map(lambda x: x.ndim > 1, params)
+
+
+class NnxMaskTest(parameterized.TestCase):
+
+  def _decayed(self, model, transform):
+    """Returns the paths of the params that decay in a step."""
+    before = _arrays(model)
+    optimizer = nnx.Optimizer(model, transform, wrt=nnx.Param)
+    step = nnx.jit(lambda model, optimizer, g: optimizer.update(model, g))
+    step(model, optimizer, _zeros(model))
+    after = _arrays(model)
+    changed = jax.tree.map(lambda x, y: bool((x != y).any()), before, after)
+    return [
+        jax.tree_util.keystr(path, simple=True, separator='/')
+        for path, is_changed in jax.tree_util.tree_leaves_with_path(changed)
+        if is_changed
+    ]
+
+  def test_tree_made_of_a_state(self):
+    """jax#31256: on 0.2.8, `update` fails with a dump of the params."""
+    for factory in (optax.adamw, optax.inject_hyperparams(optax.adamw)):
+      model = flax_models.Nnx()
+      mask = _is_matrix(_params(model))
+      found = self._decayed(model, factory(1.0, weight_decay=0.5, mask=mask))
+      self.assertEqual(found, ['first/kernel', 'last/kernel'])
+    model = flax_models.Nnx()
+    mask = _is_matrix(_params(model))
+    with self.assertRaisesRegex(ValueError, 'PyTreeDef|structure error'):
+      self._decayed(model, release.load().adamw(1.0, mask=mask))
+
+  def test_tree_of_labels_made_of_a_state(self):
+    model = flax_models.Nnx()
+    labels = jax.tree.map(
+        lambda x: 'decay' if x.ndim > 1 else 'not', _params(model)
+    )
+    groups = {'decay': optax.adamw(1.0), 'not': optax.adam(1.0)}
+    found = self._decayed(model, optax.partition(groups, labels))
+    self.assertEqual(found, ['first/kernel', 'last/kernel'])
+
+  def test_train_mask_made_of_a_state(self):
+    """flax#4167: train the head, hold the backbone fixed."""
+    model = flax_models.Nnx()
+    mask = _params(model)
+    for name in ('first', 'last'):
+      mask[name] = jax.tree.map(lambda _, n=name: n == 'last', mask[name])
+    tx = optax.selective_transform(optax.adam(0.1), train_mask=mask)
+    optimizer = nnx.Optimizer(model, tx, wrt=nnx.Param)
+    before = _arrays(model)
+
+    @nnx.jit
+    def step(model, optimizer):
+      grads = nnx.grad(lambda m: jnp.mean(m(_X) ** 2))(model)
+      optimizer.update(model, grads)
+
+    for _ in range(2):
+      step(model, optimizer)
+    after = _arrays(model)
+    chex.assert_trees_all_equal(after['first'], before['first'])
+    self.assertTrue((after['last']['kernel'] != before['last']['kernel']).all())
+    mu = optax.tree.get(nnx.as_pure(optimizer.opt_state), 'mu')
+    self.assertLen(jax.tree.leaves(mu), 2)
+
+  def test_mask_by_node_of_a_module(self):
+    """A State has no modules, so the mask is made of the module."""
+    linear = optax.tree.node_mask(nnx.Linear) & optax.tree.path_mask(
+        '.*/kernel'
+    )
+    model = jax.tree.map(lambda x: jnp.stack([x, x]), _Block(nnx.Rngs(0)))
+    mask = nnx.state(linear(model), nnx.Param)
+    found = self._decayed(model, optax.adamw(1.0, mask=mask))
+    self.assertEqual(found, ['linear/kernel'])
+    with self.assertRaisesRegex(
+        ValueError, 'first: .flax.nnx.*State.*nnx.state.mask.module., nnx.Param'
+    ):
+      nnx.Optimizer(model, optax.adamw(1.0, mask=linear), wrt=nnx.Param)
+
+  def test_mask_by_node_of_a_module_that_optax_trains(self):
+    """Variables are nodes, so params and statistics are told apart."""
+    model = _Block(nnx.Rngs(0))
+    tx = optax.selective_transform(
+        LBFGS, train_mask=optax.tree.node_mask(nnx.Param)
+    )
+    value_and_grad = optax.value_and_grad_from_state(_loss)
+
+    @jax.jit
+    def step(model, state):
+      value, grad = value_and_grad(model, state=state)
+      search = dict(value=value, grad=grad, value_fn=_loss)
+      updates, state = tx.update(grad, state, model, **search)
+      return optax.apply_updates(model, updates), state, value
+
+    new, state = model, tx.init(model)
+    losses = []
+    for _ in range(4):
+      new, state, value = step(new, state)
+      losses.append(value)
+    self.assertLess(losses[-1], 0.7 * losses[0])
+    for name in ('mean', 'var'):  # They are not trained, and stay.
+      chex.assert_trees_all_equal(
+          getattr(new.batch_norm, name), getattr(model.batch_norm, name)
+      )
+
+
+class NnxLbfgsTest(parameterized.TestCase):
+
+  @pytest.mark.full  # docs/flax-nnx.md has it without BatchNorm.
+  def test_loss_of_a_clone(self):
+    """flax#4144, flax#4812, optax#1386: L-BFGS with `nnx.Optimizer`."""
+    model = _Block(nnx.Rngs(0))
+    optimizer = nnx.Optimizer(model, LBFGS, wrt=nnx.Param)
+
+    @nnx.jit
+    def step(model, optimizer):
+      def value_fn(params):
+        clone = nnx.clone(model)
+        nnx.update(clone, params)
+        return _loss(clone)
+
+      value, grads = nnx.value_and_grad(_loss)(model)
+      optimizer.update(model, grads, value=value, grad=grads, value_fn=value_fn)
+      return value
+
+    losses = [step(model, optimizer).item() for _ in range(6)]
+    self.assertLess(losses[-1], 0.5 * losses[0])
+
+  def test_loss_of_the_model(self):
+    """The params come as a State: the error says how to make a module."""
+    model = flax_models.Nnx()
+    losses = (
+        lambda m: jnp.mean(m(_X) ** 2),
+        lambda m: jnp.mean(m.last(m.first(_X)) ** 2),
+    )
+    mask = _is_matrix(_params(model))
+    for tx, loss in zip((LBFGS, optax.masked(LBFGS, mask)), losses):
+      optimizer = nnx.Optimizer(model, tx, wrt=nnx.Param)
+
+      @nnx.jit
+      def step(model, optimizer, loss=loss):
+        value, grads = nnx.value_and_grad(loss)(model)
+        optimizer.update(model, grads, value=value, grad=grads, value_fn=loss)
+
+      with self.assertRaisesRegex(
+          ValueError, '`value_fn` is called with an nnx.State .* nnx.clone'
+      ):
+        step(model, optimizer)
