@@ -56,6 +56,22 @@ def _all_but_the_third(model):
   return eqx.tree_at(lambda m: m.element3, everything, nothing)
 
 
+class _Block(eqx.Module):
+  norm: eqx.nn.LayerNorm
+  linear: eqx.nn.Linear
+  activation: Any
+
+  def __init__(self, key):
+    self.norm = eqx.nn.LayerNorm(4)
+    self.linear = eqx.nn.Linear(4, 4, key=key)
+    self.activation = jnp.tanh
+
+
+def _stack():
+  """Three blocks, whose arrays have an axis in front."""
+  return eqx.filter_vmap(_Block)(jax.random.split(jax.random.key(0), 3))
+
+
 # Params with a last layer that has a weight and a bias: how its path ends, and
 # an accessor for it.
 _TREES = {
@@ -143,6 +159,34 @@ class ChoosingTest(chex.TestCase):
     new = optax.apply_updates(model, updates)
     np.testing.assert_array_equal(new.element2.weight, 0.0)
     np.testing.assert_array_equal(new.element3.weight, 1.0)
+
+  @named({
+      'raw': _stack, 'filtered': lambda: models.params_of(_stack())[0]
+  })  # fmt: skip
+  def test_node_of_stacked_layers(self, make):
+    """`ndim > 1` holds for all of them, norms and biases too."""
+    model = make()
+    by_node = optax.tree.node_mask(eqx.nn.Linear) & optax.tree.path_mask(
+        '.*/weight'
+    )
+    by_axes = optax.tree.leaf_mask(lambda x: x.ndim > 1)
+    decayed = {}
+    for name, mask in (('node', by_node), ('axes', by_axes)):
+      transform = optax.add_decayed_weights(0.5, mask=mask)
+      zeros = jax.tree.map(jnp.zeros_like, models.params_of(model)[0])
+      updates, _ = transform.update(zeros, transform.init(model), model)
+      decayed[name] = [
+          bool(x.any()) for x in (
+              updates.norm.weight, updates.linear.weight, updates.linear.bias
+          )
+      ]
+    self.assertEqual(
+        decayed, {'node': [False, True, False], 'axes': [True, True, True]}
+    )
+    with self.assertRaisesRegex(
+        ValueError, "class 'equinox.nn.*RMSNorm'. .* 'equinox.nn.*LayerNorm'"
+    ):
+      optax.adamw(1.0, mask=optax.tree.node_mask(eqx.nn.RMSNorm)).init(model)
 
   @chex.variants(**ALL)
   def test_injected(self):
