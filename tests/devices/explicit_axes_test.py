@@ -154,6 +154,34 @@ def _train(label, params):
   return params, len(traces)
 
 
+def _auxiliary_loss(params):
+  """Returns a loss, its rows, and at which params they are."""
+  rows = jnp.sum(jnp.cos(params['w']) + params['w'] ** 4, axis=1)
+  return jnp.sum(rows), {'rows': rows, 'params': params}
+
+
+def _train_by_backtracking(params, loss, **kwargs):
+  """Returns the params and the state after steps in a loop of JAX."""
+  search = optax.scale_by_backtracking_linesearch(9, store_grad=True, **kwargs)
+  solver = optax.chain(optax.scale(-1.0), search)
+  value_and_grad = optax.value_and_grad_from_state(
+      loss, has_aux='has_aux' in kwargs
+  )
+
+  def step(carry, _):
+    params, state = carry
+    output, grad = value_and_grad(params, state=state)
+    args = zip(('value', 'aux'), output if 'has_aux' in kwargs else [output])
+    updates, state = solver.update(
+        grad, state, params, grad=grad, value_fn=loss, **dict(args)
+    )
+    return (optax.apply_updates(params, updates), state), None
+
+  # A loop takes no state whose shardings change.
+  train = jax.jit(lambda *carry: jax.lax.scan(step, carry, length=3)[0])
+  return train(params, solver.init(params))
+
+
 @functools.cache
 def _on_one_device(label):
   """Returns what `_train` does, or None where that fails."""
@@ -204,6 +232,31 @@ class ExplicitAxesTest(forms.FormTestCase):
     for label in _OPTIMIZERS if self.is_full else _IN_SHORT:
       with self.subTest(label):
         self.assertIsNotNone(_on_one_device(label))
+
+  def test_auxiliary_output_of_a_line_search(self):
+    """It keeps its shardings, and the params are as without it."""
+    mesh = _mesh('two axes')
+    params = {'w': jnp.linspace(1.0, 2.0, 32).reshape(8, 4)}
+    loss = lambda params: _auxiliary_loss(params)[0]
+    wanted, _ = _train_by_backtracking(params, loss)
+    with jax.set_mesh(mesh):
+      place = lambda x: jax.device_put(x, _sharding(mesh, x))
+      params = jax.tree.map(place, params)
+      aux_like = jax.eval_shape(_auxiliary_loss, params)[1]
+      found, state = _train_by_backtracking(
+          params, _auxiliary_loss, has_aux=True, aux_like=aux_like
+      )
+    chex.assert_trees_all_close(jax.device_get(found), wanted, rtol=1e-5)
+    aux = optax.tree.get(state, 'aux')
+    for name, spec in (('rows', _SPEC('x')), ('params', _SPEC('x', 'y'))):
+      leaf = jax.tree.leaves(aux[name])[0]
+      sharding = jax.sharding.NamedSharding(mesh, spec)
+      self.assertTrue(leaf.sharding.is_equivalent_to(sharding, leaf.ndim))
+    chex.assert_trees_all_close(
+        jax.device_get(aux),
+        _auxiliary_loss(jax.tree.map(jnp.asarray, jax.device_get(found)))[1],
+        rtol=1e-4,
+    )
 
   def test_inside_shard_map(self):
     """There, axes are of a third type, and each device has its own leaves."""

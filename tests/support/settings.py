@@ -106,10 +106,13 @@ _OTHER_VALUES = {
 }
 
 # Arguments without another value: they need a mesh axis, a gradient function of
-# their own or a key of another type, they print, or they exclude another one.
+# their own, another loss or a key of another type, they print, or they exclude
+# another one.
 _WITHOUT_OTHER_VALUE = {
+    'aux_like',
     'base_optimizer',
     'batch_axis_name',
+    'has_aux',
     'hessian_diagonal_fn',
     'linesearch',
     'opaque_mode',

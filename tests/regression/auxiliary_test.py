@@ -1,0 +1,221 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Line searches of a loss that returns more than a number."""
+
+import operator
+import warnings
+
+from absl.testing import parameterized
+import chex
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+
+_X = jax.random.normal(jax.random.key(1), (16, 3))
+_Y = jnp.sin(_X[:, :1])
+
+
+class _Net(eqx.Module):
+  """Params, a function, a name, and indices of the batch statistics."""
+
+  first: eqx.nn.Linear
+  norm: eqx.nn.BatchNorm
+  last: eqx.nn.Linear
+  activation: object
+  name: str
+
+  def __init__(self, key):
+    keys = jax.random.split(key)
+    self.first = eqx.nn.Linear(3, 4, key=keys[0])
+    with warnings.catch_warnings():
+      warnings.simplefilter('ignore')  # The default `mode` is deprecated.
+      self.norm = eqx.nn.BatchNorm(4, axis_name='batch')
+    self.last = eqx.nn.Linear(4, 1, key=keys[1])
+    self.activation = jnp.tanh
+    self.name = 'net'
+
+  def __call__(self, x, stats):
+    hidden, stats = self.norm(self.first(x), stats)
+    return self.last(self.activation(hidden)), stats
+
+
+def _make(key=jax.random.key(0)):
+  return eqx.nn.make_with_state(_Net)(key)
+
+
+def _loss(model, stats):
+  """Returns the loss, and the batch statistics that the params give."""
+  assert model.name == 'net' and model.activation is jnp.tanh
+  call = jax.vmap(
+      model, axis_name='batch', in_axes=(0, None), out_axes=(0, None)
+  )
+  found, stats = call(_X, stats)
+  return jnp.mean((found - _Y) ** 2), stats
+
+
+_jitted_loss = eqx.filter_jit(_loss)
+
+
+def _make_step(solver, loss=_loss, has_aux=True):
+  value_and_grad = optax.value_and_grad_from_state(loss, has_aux=has_aux)
+
+  def step(model, stats, state):
+    output, grad = value_and_grad(model, stats, state=state)
+    args = dict(zip(('value', 'aux'), output if has_aux else [output]))
+    updates, state = solver.update(
+        grad, state, model, grad=grad, value_fn=loss, stats=stats, **args
+    )
+    return optax.apply_updates(model, updates), state
+
+  return step
+
+
+def _search(stats=None):
+  """Returns gradient descent; with stats, it keeps those of the new model."""
+  args = {} if stats is None else {'has_aux': True, 'aux_like': stats}
+  return optax.chain(
+      optax.scale(-1.0),
+      optax.scale_by_backtracking_linesearch(15, store_grad=True, **args),
+  )
+
+
+_FIRST = optax.tree.path_mask('first/.*')
+_WAYS = {
+    'all': lambda solver: solver,
+    'flatten': optax.flatten,
+    'selective': lambda solver: optax.selective_transform(
+        solver, train_mask=_FIRST
+    ),
+    'masked': lambda solver: optax.chain(
+        optax.masked(solver, _FIRST), optax.freeze(~_FIRST)
+    ),
+    'partition': lambda solver: optax.partition(
+        {'fit': solver, 'fix': optax.set_to_zero()},
+        optax.tree.path_labels({'first/.*': 'fit'}, default='fix'),
+    ),
+}
+
+
+class AuxiliaryTest(chex.TestCase):
+
+  def _assert_stats_are_those_of(self, model, stats, found):
+    wanted = _jitted_loss(model, stats)[1]
+    self.assertEqual(jax.tree.structure(found), jax.tree.structure(wanted))
+    chex.assert_trees_all_close(
+        jax.tree.leaves(found), jax.tree.leaves(wanted), rtol=1e-4, atol=1e-6
+    )
+
+  @parameterized.parameters(*_WAYS)
+  def test_statistics_are_those_of_the_new_model(self, way):
+    model, stats = _make()
+    solver = _WAYS[way](_search(stats))
+    step = eqx.filter_jit(_make_step(solver))
+    state, losses = solver.init(model), [_jitted_loss(model, stats)[0].item()]
+    for _ in range(2):
+      new_model, state = step(model, stats, state)
+      found = optax.tree.get(state, 'aux')
+      self._assert_stats_are_those_of(new_model, stats, found)
+      losses.append(_jitted_loss(new_model, stats)[0].item())
+      # So these are others than those of the params before.
+      self.assertFalse(jnp.allclose(new_model.first.weight, model.first.weight))
+      if way not in ('all', 'flatten'):
+        chex.assert_trees_all_equal(new_model.last, model.last)
+      model = new_model
+    self.assertEqual(losses, sorted(losses, reverse=True))
+    self.assertLess(losses[-1], losses[0])
+
+  def test_scan_under_vmap_that_carries_the_statistics(self):
+    model, stats = _make()
+    solver = _search(stats)
+    step = _make_step(solver)
+    params, static = eqx.partition(model, eqx.is_inexact_array)
+
+    def body(carry, _):
+      params, stats, state = carry
+      model, state = step(eqx.combine(params, static), stats, state)
+      params = eqx.filter(model, eqx.is_inexact_array)
+      carry = params, optax.tree.get(state, 'aux'), state
+      return carry, carry[:2]
+
+    @jax.jit
+    @jax.vmap
+    def train(params):
+      carry = params, stats, solver.init(params)
+      return jax.lax.scan(body, carry, length=2)[1]
+
+    found = train(jax.tree.map(lambda x: jnp.stack([x, 2 * x]), params))
+    for problem in range(2):
+      old_stats = stats
+      for i in range(2):
+        pick = operator.itemgetter((problem, i))
+        params, new_stats = jax.tree.map(pick, found)
+        model = eqx.combine(params, static)
+        self._assert_stats_are_those_of(model, old_stats, new_stats)
+        old_stats = new_stats
+
+  def test_evaluations_are_as_many(self):
+    """Those that run, where a search tries several step sizes."""
+
+    def count(solver, has_aux):
+      calls = []
+
+      def loss(x, stats):
+        jax.debug.callback(lambda: calls.append(None))
+        value = jnp.sum((x - stats) ** 4)
+        return (value, x) if has_aux else value
+
+      step = jax.jit(_make_step(solver, loss, has_aux))
+      x = jnp.asarray([5.0, -5.0])
+      state = solver.init(x)
+      for _ in range(4):
+        x, state = step(x, jnp.ones(2), state)
+      jax.effects_barrier()
+      return len(calls)
+
+    plain = count(_search(), False)
+    self.assertGreater(plain, 8)
+    self.assertEqual(count(_search(jnp.zeros(2)), True), plain)
+
+  @parameterized.parameters(*_WAYS)
+  def test_evaluations_in_the_program_are_as_many(self, way):
+    model, stats = _make()
+    params, static = eqx.partition(model, eqx.is_inexact_array)
+
+    def count(solver, loss, has_aux):
+      solver = _WAYS[way](solver)
+      step = _make_step(solver, loss, has_aux)
+
+      def step_of_params(params, state):
+        model, state = step(eqx.combine(params, static), stats, state)
+        return eqx.filter(model, eqx.is_inexact_array), state
+
+      program = jax.make_jaxpr(step_of_params)(params, solver.init(params))
+      return str(program).count(' tanh ')
+
+    alone = lambda model, stats: _loss(model, stats)[0]
+    plain = count(_search(), alone, False)
+    self.assertGreater(plain, 1)
+    self.assertEqual(count(_search(stats), _loss, True), plain)
+
+  def test_state_can_be_mapped(self):
+    model, stats = _make()
+    solver = _search(stats)
+    state = solver.init(model)
+    mapped = optax.tree.map_params(solver, lambda x: x + 1, state)
+    self.assertEqual(jax.tree.structure(mapped), jax.tree.structure(state))
+    for tree, wanted in (('aux', 0), ('grad', 1)):
+      for leaf in jax.tree.leaves(optax.tree.get(mapped, tree)):
+        self.assertTrue((leaf == wanted).all())
