@@ -331,9 +331,20 @@ def _draw_place(draw, prefix):
 
 @st.composite
 def prefixes_and_places(draw, values: st.SearchStrategy[tuple[Any, Any]]):
-  """Draws a prefix, how to put something at a place of it, and the path."""
+  """Draws a prefix, how to put something at a place of it, and the path.
+
+  The params have something there: where they have None, no leaf is wrong.
+
+  Args:
+    draw: given by Hypothesis.
+    values: of the leaves, with what they mean.
+
+  Returns:
+    The prefix, a function that puts something there, and the path.
+  """
   prefix = draw(prefixes(values))
-  path, _, _, put = _draw_place(draw, prefix)
+  path, _, params, put = _draw_place(draw, prefix)
+  hypothesis.assume(params is not None)
   return prefix, put, jax.tree_util.keystr(path)
 
 
@@ -358,5 +369,7 @@ def broken(
   if not path:  # There it would be a function.
     wrong_leaves = [leaf for leaf in wrong_leaves if not callable(leaf)]
   wrong_nodes = list(_wrong_nodes(node, params))
+  if params is None:  # There no leaf is wrong.
+    wrong_leaves = wrong_nodes
   new = draw(st.sampled_from(wrong_nodes) | st.sampled_from(wrong_leaves))
   return prefix._replace(tree=put(new)), jax.tree_util.keystr(path)
