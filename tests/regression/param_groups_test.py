@@ -1,0 +1,244 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Groups of params with numbers of their own, and one state."""
+
+import chex
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from support import models
+from support import programs
+from support.variants import ALL
+from support.variants import named
+
+_LAST = optax.tree.where_mask(lambda model: model.layers[-1])
+_MATRICES = optax.tree.leaf_mask(lambda x: x.ndim > 1)
+_ROWS = {
+    'layers/0/weight': {'frozen': True},
+    '.*/bias': {'weight_decay': 0.0},
+    _LAST & _MATRICES: {'lr_mult': 4.0},
+}
+_FACTORIES = {
+    'adamw': lambda decay: optax.adamw(0.1, weight_decay=decay),
+    'lion': lambda decay: optax.lion(0.1, weight_decay=decay),
+    'lamb': lambda decay: optax.lamb(0.1, weight_decay=decay),
+    'lars': lambda decay: optax.lars(0.1, weight_decay=decay),
+    'adafactor': lambda decay: optax.adafactor(0.1, weight_decay_rate=decay),
+    'adan': lambda decay: optax.adan(0.1, weight_decay=decay),
+    'muon': lambda decay: optax.contrib.muon(
+        0.1, weight_decay=decay, adam_weight_decay=decay
+    ),
+    'schedule_free': lambda decay: optax.contrib.schedule_free_adamw(
+        0.1, weight_decay=decay
+    ),
+    'injected': lambda decay: optax.inject_hyperparams(
+        optax.adamw, static_args='weight_decay'
+    )(optax.linear_schedule(0.1, 0.0, 9), weight_decay=decay),
+}  # fmt: skip
+
+
+def _program(transform, model, grads):
+  state = jax.eval_shape(transform.init, grads)
+  update = lambda state, grads: transform.update(grads, state, model)
+  return programs.trace(update, state, grads)[0]
+
+
+def _digests(program):
+  """What each output is, whatever the state is called."""
+  return [program[path] for path in program]
+
+
+class ParamGroupsTest(chex.TestCase):
+
+  @chex.variants(**ALL)
+  @named(models.FILTERED_AND_RAW)
+  def test_each_leaf_has_the_numbers_of_its_group(self, make):
+    model = make()
+    params, _ = models.params_of(model)
+    groups = optax.tree.param_groups(_ROWS, weight_decay=0.5)
+    transform = optax.chain(
+        optax.freeze(groups.frozen),
+        optax.inject_hyperparams(optax.adamw)(
+            0.25, weight_decay=groups.weight_decay
+        ),
+        optax.scale(groups.lr_mult),
+    )
+    state = transform.init(model)
+    state = optax.tree.set(state, learning_rate=jnp.float32(0.125))
+    zeros = jax.tree.map(jnp.zeros_like, params)
+    updates = self.variant(lambda z, s: transform.update(z, s, model)[0])(
+        zeros, state
+    )
+    wanted = jax.tree.map(np.zeros_like, params)
+    last = lambda tree: tree.layers[-1].weight
+    wanted = eqx.tree_at(last, wanted, -0.125 * 4 * 0.5 * last(params))
+    if hasattr(model, 'norm'):
+      scale = lambda tree: tree.norm.weight
+      wanted = eqx.tree_at(scale, wanted, -0.125 * 0.5 * scale(params))
+    chex.assert_trees_all_close(updates, wanted, rtol=1e-6)
+
+  @named(_FACTORIES)
+  def test_equal_numbers_make_the_plain_program(self, make):
+    model = models.MODELS['mlp']()
+    params, _ = models.params_of(model)
+    groups = optax.tree.param_groups({_LAST: {'lr_mult': 1}}, weight_decay=0.1)
+    plain = make(0.1)
+    grouped = optax.chain(
+        make(groups.weight_decay), optax.scale(groups.lr_mult)
+    )
+    found, wanted = (
+        _digests(_program(transform, model, params))
+        for transform in (grouped, plain)
+    )
+    self.assertEqual(found, wanted)
+
+  def test_bits_of_partition(self):
+    model = models.MODELS['mlp']()
+    groups = optax.tree.param_groups(_ROWS, weight_decay=0.5)
+    grouped = optax.chain(
+        optax.lion(0.3, weight_decay=groups.weight_decay),
+        optax.scale(groups.lr_mult),
+    )
+    numbers = {'bias': (1, 0.0), 'last': (4.0, 0.5)}
+    optimizers = {'frozen': optax.set_to_zero()}
+    for label, (lr_mult, weight_decay) in numbers.items():
+      # The rate is multiplied as one would, since 4 is a power of 2.
+      optimizers[label] = optax.lion(lr_mult * 0.3, weight_decay=weight_decay)
+    labels = optax.tree.path_labels(
+        dict(zip(_ROWS, ('frozen', 'bias', 'last')))
+    )
+    found = []
+    for transform in (grouped, optax.partition(optimizers, labels)):
+
+      @eqx.filter_jit
+      def step(model, state, transform=transform):
+        grads = eqx.filter_grad(models.loss)(model)
+        updates, state = transform.update(grads, state, model)
+        return optax.apply_updates(model, updates), state
+
+      trained, state = model, transform.init(model)
+      for _ in range(3):
+        trained, state = step(trained, state)
+      found.append(optax.tree.params(trained))
+    chex.assert_trees_all_equal(*found)
+
+  def test_one_clip_and_one_state(self):
+    """Each group clips for itself under `partition`, and has a state."""
+    model = models.MODELS['mlp']()
+    params, _ = models.params_of(model)
+    groups = optax.tree.param_groups(_ROWS)
+    clip = optax.clip_by_global_norm(1.0)
+    transform = optax.chain(
+        optax.freeze(groups.frozen), clip, optax.scale(groups.lr_mult)
+    )
+    ones = jax.tree.map(jnp.ones_like, params)
+    updates, _ = transform.update(ones, transform.init(model), model)
+    size = optax.tree.size(params) - params.layers[0].weight.size
+    np.testing.assert_allclose(updates.layers[1].bias, size**-0.5, rtol=1e-6)
+    np.testing.assert_allclose(
+        updates.layers[1].weight, 4 * size**-0.5, rtol=1e-6
+    )
+    make = optax.inject_hyperparams(optax.adamw)
+    transform = optax.chain(make(0.1), optax.scale(groups.lr_mult))
+    state = transform.init(model)
+    self.assertEqual(optax.tree.get(state, 'learning_rate'), np.float32(0.1))
+    labels = optax.tree.path_labels({'.*/bias': 'bias'}, default='rest')
+    state = optax.partition({'bias': make(0.1), 'rest': make(0.2)}, labels)
+    with self.assertRaisesRegex(KeyError, 'multiple values'):
+      optax.tree.get(state.init(model), 'learning_rate')
+
+  def test_state_does_not_depend_on_the_groups(self):
+    model = models.MODELS['mlp']()
+    structures = set()
+    for rows in ({'.*': {}}, {'.*/weight': {'frozen': True}}, _ROWS):
+      groups = optax.tree.param_groups(rows)
+      transform = optax.chain(
+          optax.freeze(groups.frozen),
+          optax.adamw(0.1, weight_decay=groups.weight_decay),
+          optax.scale(groups.lr_mult),
+      )
+      structures.add(jax.tree.structure(transform.init(model)))
+    self.assertLen(structures, 1)
+
+  def test_selective_transform_saves_room(self):
+    model = models.MODELS['mlp']()
+    params, _ = models.params_of(model)
+    groups = optax.tree.param_groups(_ROWS)
+    adamw = optax.chain(
+        optax.adamw(0.1, weight_decay=groups.weight_decay),
+        optax.scale(groups.lr_mult),
+    )
+    frozen = optax.selective_transform(adamw, freeze_mask=groups.frozen)
+    sizes = []
+    for transform in (adamw, frozen):
+      state = jax.eval_shape(transform.init, params)
+      _, new_state = jax.eval_shape(
+          lambda s, t=transform: t.update(params, s, model), state
+      )
+      for tree in (state, new_state):
+        sizes.append(sum(leaf.size for leaf in jax.tree.leaves(tree)))
+    saved = 2 * params.layers[0].weight.size
+    self.assertEqual(sizes, 2 * sizes[:1] + 2 * [sizes[0] - saved])
+
+
+_RAW = [name for name in models.MODELS if name != 'arrays']
+
+
+class MasksOfRawModelsTest(chex.TestCase):
+  """`jax.tree.map` of a model often returns what is no array as it is."""
+
+  @named({name: models.MODELS[name] for name in _RAW})
+  def test_leaves_that_are_no_params_are_not_looked_at(self, make):
+    model = make()
+    params, _ = models.params_of(model)
+
+    def choose(tree, yes, no):
+      def choose_leaf(x):
+        if not eqx.is_inexact_array(x):
+          return x
+        return yes if x.ndim > 1 else no
+
+      return jax.tree.map(choose_leaf, tree)
+
+    mask, wanted = choose(model, True, False), choose(params, True, False)
+    labels = choose(model, 'matrix', 'rest')
+    optimizers = {'matrix': optax.adam(0.1), 'rest': optax.sgd(0.1)}
+    for found, wanted in (
+        (optax.adamw(0.1, mask=mask), optax.adamw(0.1, mask=wanted)),
+        (
+            optax.selective_transform(optax.adam(0.1), train_mask=mask),
+            optax.selective_transform(optax.adam(0.1), train_mask=wanted),
+        ),
+        (
+            optax.partition(optimizers, labels),
+            optax.partition(optimizers, choose(params, 'matrix', 'rest')),
+        ),
+    ):
+      found = found.init(model), _program(found, model, params)
+      wanted = wanted.init(params), _program(wanted, params, params)
+      chex.assert_trees_all_equal(*map(jax.tree.leaves, (found[0], wanted[0])))
+      self.assertEqual(found[1], wanted[1])
+
+  def test_float_that_is_a_param_says_what_to_do(self):
+    """Where all leaves are floats, Optax trains them all, as it ever did."""
+    params = {'w': jnp.ones((2, 2)), 'dropout': {'p': 0.5}}
+    mask = jax.tree.map(lambda x: x if isinstance(x, float) else True, params)
+    with self.assertRaisesRegex(
+        ValueError,
+        r"mask\['dropout'\]\['p'\] is 0.5 .* leave it out of the params",
+    ):
+      optax.masked(optax.sgd(0.1), mask).init(params)
