@@ -76,7 +76,7 @@ _ARGUMENTS = (
         'mask',
         trees.BOOLS,
         _NO_BOOLS,
-        'is not a prefix of the params|must be booleans',
+        'is not a prefix of the params|is None instead|must be booleans',
         lambda mask: optax.masked(optax.scale(3.0), mask),
         optax.MaskedState(optax.EmptyState()),
     ),
@@ -84,7 +84,8 @@ _ARGUMENTS = (
         'param_labels',
         trees.LABEL_VALUES,
         _NO_LABELS,
-        'is not a prefix of the params|has no transformation|must be hashable',
+        'is not a prefix of the params|is None instead|has no transformation'
+        '|must be hashable',
         lambda labels: optax.partition(_TRANSFORMS, labels),
         optax.transforms.PartitionState({}),
     ),
