@@ -24,11 +24,13 @@ from unittest import mock
 from absl.testing import parameterized
 import chex
 import equinox as eqx
+from flax import nnx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 from optax_fork import pristine
+from support import flax_models
 from support.models import weight_mask
 
 _TABLE = pathlib.Path(__file__).resolve().parents[2] / 'patches/README.md'
@@ -223,6 +225,22 @@ class UpdateTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, "^At 'b'") as caught:
       run(optax)
     self.assertIsInstance(caught.exception.__cause__, TypeError)
+
+  def test_function_that_takes_an_nnx_state_for_a_module(self):
+    params = nnx.state(flax_models.Nnx(), nnx.Param)
+    loss = lambda model: jnp.mean(model(jnp.ones((1, 3))) ** 2)
+
+    def run(library):
+      optimizer = library.lbfgs()
+      state, value = optimizer.init(params), jnp.ones(())
+      optimizer.update(
+          params, state, params, value=value, grad=params, value_fn=loss
+      )
+
+    with self.assertRaisesRegex(TypeError, "'State' object is not callable"):
+      run(pristine.load())
+    with self.assertRaisesRegex(ValueError, 'nnx.clone'):
+      run(optax)
 
 
 class ContribTest(parameterized.TestCase):
