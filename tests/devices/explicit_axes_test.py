@@ -48,8 +48,8 @@ _SM3 = ('scale_by_sm3', 'sm3')
 _NO_SCALARS = ('scale_by_distance_over_gradients', *_SM3)
 # On their own, they climb so fast that they multiply each rounding.
 _SCALES_ALONE = ('scale_by_galore', 'scale_by_trust_ratio')
-# On a mesh that is not set, JAX takes no imaginary part eagerly, nor the state of
-# SM3, whose vectors belong to the axes of a leaf and start on one device.
+# On a mesh that is not set, JAX takes no imaginary part eagerly, nor the state
+# of SM3, whose vectors belong to the axes of a leaf and start on one device.
 _MESH_IS_SET = ('dog', 'scale_by_dog', *_SM3)
 _OPTIMIZERS = runs.optimizers(optax) | {
     'lbfgs_of_some': lambda: optax.partition(

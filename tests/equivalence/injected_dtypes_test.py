@@ -40,8 +40,8 @@ _SETTINGS = {
     if setting.label.endswith('()')
 }
 _STEPS = 3
-# By dtype. In float32, Optax computes 1 - b2 of arrays to so many places, and of
-# Python numbers to twice as many.
+# By dtype. In float32, Optax computes 1 - b2 of arrays to so many places, and
+# of Python numbers to twice as many.
 _TOLERANCES = {'bfloat16': 2**-6, 'float16': 2**-9, 'float32': 1e-4}
 _IN_SHORT = ('optax.adafactor()', 'optax.contrib.muon()')
 

@@ -128,9 +128,27 @@ def test_a_later_release_replaces_the_fork_only_on_upgrade(
   assert not (environment.packages / 'optax_fork').exists()
 
 
-def test_requirements_line_of_the_readme_installs_the_fork(wheel, tmp_path):
+def _requirement(kind, wheel):
+  """Returns the lines that docs/depending-on-the-fork.md shows."""
+  return {
+      'git repository': f'optax @ git+{REPOSITORY.as_uri()}@HEAD',
+      'wheel': f'optax @ {wheel.as_uri()}',
+      'folder of wheels': (
+          f'--no-index\n--find-links {wheel.parent}\noptax=={fork_version()}'
+      ),
+  }[kind]
+
+
+@pytest.mark.parametrize(
+    'kind', ['git repository', 'wheel', 'folder of wheels']
+)
+def test_requirements_line_of_the_docs_installs_the_fork(
+    full, wheel, tmp_path, kind
+):
+  if kind == 'git repository' and not full:
+    return
   requirements = tmp_path / 'requirements.txt'
-  requirements.write_text(f'optax @ {wheel.as_uri()}\n')
+  requirements.write_text(f'{_requirement(kind, wheel)}\n')
   environment = make_environment(tmp_path / 'env')
   environment.install('--no-deps', '--requirement', requirements)
   assert _status(environment)[0] == 0

@@ -22,6 +22,7 @@ from absl.testing import parameterized
 
 _DOCS = pathlib.Path(__file__).resolve().parents[2] / 'docs'
 _PAGES = sorted({page.name for page in _DOCS.glob('*.md')} - {'README.md'})
+_WITHOUT_CODE = ('other-projects.md',)
 
 
 class DocsTest(parameterized.TestCase):
@@ -31,7 +32,7 @@ class DocsTest(parameterized.TestCase):
     text = (_DOCS / page).read_text('utf-8')
     code = ''.join(re.findall(r'```pycon\n(.*?)```', text, re.S))
     test = doctest.DocTestParser().get_doctest(code, {}, page, page, 0)
-    self.assertNotEmpty(test.examples)
+    self.assertEqual(not test.examples, page in _WITHOUT_CODE)
     found = []
     runner = doctest.DocTestRunner(verbose=False)
     runner.run(test, out=found.append)

@@ -1,0 +1,68 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""A library asks for the fork, and is told what there is instead."""
+
+import pathlib
+
+from optax_fork import manifest
+from optax_fork import requirement
+import pytest
+from support.environments import fork_version
+
+
+def _there_is(monkeypatch, version, root=pathlib.Path('/packages')):
+  monkeypatch.setattr(manifest, 'imported', lambda: root)
+  found = version and {'version': version}
+  monkeypatch.setattr(manifest, 'read', lambda root: found)
+
+
+@pytest.mark.parametrize(
+    'found', ['0.2.8+masks.12', '0.2.8+masks.13', '0.2.9+masks.1']
+)
+def test_this_version_or_a_later_one_is_enough(monkeypatch, found):
+  _there_is(monkeypatch, found)
+  requirement.require('0.2.8+masks.12')
+
+
+@pytest.mark.parametrize(
+    'found', ['0.2.8+masks.9', '0.2.7+masks.20', None]
+)
+def test_error_says_what_is_there(monkeypatch, found):
+  _there_is(monkeypatch, found)
+  there = found or 'another Optax'
+  with pytest.raises(ImportError) as caught:
+    requirement.require('0.2.8+masks.12')
+  assert f'there is {there}, in /packages' in str(caught.value)
+  assert '0.2.8+masks.12' in str(caught.value)
+
+
+def test_no_optax_at_all(monkeypatch):
+  _there_is(monkeypatch, None, None)
+  with pytest.raises(ImportError, match='there is no Optax'):
+    requirement.require('0.2.8+masks.12')
+
+
+@pytest.mark.parametrize('version', ['0.2.8', 'masks.12', '0.2.8+masks.x'])
+def test_what_is_no_version_of_the_fork(version):
+  with pytest.raises(ValueError, match='no version of the fork'):
+    requirement.require(version)
+
+
+def test_library_that_asks_for_the_installed_version(environment):
+  ask = (
+      'from optax_fork.requirement import require;'
+      f' require({fork_version()!r}); print(1)'
+  )
+  assert environment.run(ask) == '1'
