@@ -24,6 +24,7 @@ from benchmarks import frozen
 from benchmarks import lbfgs
 from benchmarks import masks
 from benchmarks import measured
+from benchmarks import raw_models
 from benchmarks import report
 from benchmarks import solves
 import jax
@@ -70,7 +71,7 @@ def main() -> None:
   arguments = _arguments()
   chosen = [
       case
-      for group in (adamw, lbfgs, solves, masks, frozen)
+      for group in (adamw, lbfgs, solves, masks, frozen, raw_models)
       for case in group.cases(arguments.quick)
       if re.search(arguments.only or '', case.name)
   ]

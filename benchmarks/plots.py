@@ -287,6 +287,7 @@ _PLOTS = {
     'solve': _solves,
     'masks': _ratios,
     'frozen step': _steps,
+    'raw model': _ratios,
 }
 
 
