@@ -61,6 +61,10 @@ _LONG = (
     # L-BFGS beside one in NumPy, on ten problems: the equivalence tests compare
     # its steps with those of pristine Optax.
     'test_against_plain_implementation',
+    # Each optimizer, injected, and some on explicit meshes: the equivalence
+    # tests compare the programs of all of them, and those of devices the steps.
+    'WalkTest',
+    'ExplicitAxesTest',
     # What is compiled for hundreds of leaves, and no result.
     'test_code_grows_with_the_leaves',
     'test_many_small_leaves_take_few_kernels',
