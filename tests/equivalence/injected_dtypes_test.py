@@ -27,6 +27,9 @@ from support import forms
 from support import runs
 from support import settings
 
+# Old JAX has `enable_x64` there.
+_X64 = jax if hasattr(jax, 'enable_x64') else jax.experimental
+
 _DTYPES = {
     'bfloat16': jnp.bfloat16,
     'float16': jnp.float16,
@@ -74,7 +77,7 @@ class InjectedDtypesTest(forms.FormTestCase):
 
   @parameterized.product(label=sorted(_SETTINGS), dtype=list(_DTYPES))
   def test_types_are_those_of_the_plain_optimizer(self, label, dtype):
-    with jax.enable_x64(dtype == 'float64'):
+    with _X64.enable_x64(dtype == 'float64'):
       try:
         state, updates, next_state, params = _step(_run(label, dtype, None))
       except (TypeError, ValueError, NotImplementedError) as error:
