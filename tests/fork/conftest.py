@@ -25,6 +25,7 @@ from optax_fork import upstream
 import pytest
 from support import environments
 from support import fake_main
+from support import short_series
 from support.environments import BUILD
 from support.environments import call
 from support.environments import copy_repository
@@ -94,31 +95,45 @@ def _made_once(tmp_path_factory):
   return made_once
 
 
-@pytest.fixture(name='checkout')
-def _checkout(tmp_path):
+@pytest.fixture(name='repository')
+def _repository(tmp_path):
   """A copy of the repository's files that a test may damage."""
-  copy = tmp_path / 'checkout'
+  copy = tmp_path / 'repository'
   copy_repository(copy)
   return copy
 
 
+@pytest.fixture(scope='session', name='made')
+def _made(full, made_once):
+  """A checkout with a work tree; without --full the series is short."""
+
+  def make(target):
+    copy_repository(target)
+    must_tool(target, 'checkout')
+
+  return made_once('checkout', make if full else short_series.make)
+
+
+@pytest.fixture(name='checkout')
+def _checkout(made, tmp_path):
+  """A copy of that checkout's files that a test may damage."""
+  copy = tmp_path / 'checkout'
+  return shutil.copytree(made, copy, ignore=lambda *_: {'work'})
+
+
 @pytest.fixture(name='tree')
-def _tree(checkout, made_once):
-  """The work tree of that copy."""
-  made = made_once(
-      'tree', lambda tree: must_tool(REPOSITORY, 'checkout', tree)
-  )
-  return shutil.copytree(made, checkout / 'work/optax', symlinks=True)
+def _tree(checkout, made):
+  """A copy of its work tree."""
+  work = 'work/optax'
+  return shutil.copytree(made / work, checkout / work, symlinks=True)
 
 
 @pytest.fixture(name='fork')
-def _fork(made_once, tmp_path, monkeypatch):
-  """A copy of a checkout with a short series; ``main`` lies beside it."""
-  tree = made_once(
-      'tree', lambda tree: must_tool(REPOSITORY, 'checkout', tree)
-  )
-  made = made_once('main', lambda target: fake_main.make(tree, target))
-  copy = shutil.copytree(made, tmp_path / 'made', symlinks=True)
+def _fork(made_once, made, tmp_path, monkeypatch):
+  """A copy of a checkout with a series of its own; ``main`` lies beside it."""
+  tree = made / 'work/optax'
+  seed = made_once('main', lambda target: fake_main.make(tree, target))
+  copy = shutil.copytree(seed, tmp_path / 'made', symlinks=True)
   release = pristine.archive('sdist').parent
   cache = tmp_path / 'cache/optax_fork'
   fake_main.write_hooks(cache)

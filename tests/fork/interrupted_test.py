@@ -17,6 +17,7 @@
 What is killed is a process group, git and all, with SIGKILL.
 """
 
+import functools
 import os
 import pickle
 import random
@@ -32,7 +33,6 @@ import pytest
 from support.environments import BUILD
 from support.environments import call
 from support.environments import commit
-from support.environments import copy_repository
 from support.environments import git
 from support.environments import kill
 from support.environments import must
@@ -134,14 +134,13 @@ def test_new_tree_in_the_last_moment(checkout, scratch):
   assert os.listdir(checkout / 'work') == ['optax']
 
 
-def _make_seed(root):
-  """Makes a checkout with a work tree, and two series for it.
+def _make_seed(made, root):
+  """Makes a checkout with a work tree, and two series for it, from another.
 
   ``series/0`` is what the tree holds, ``series/1`` is what it is to hold.
   """
-  copy_repository(root)
+  shutil.copytree(made, root, symlinks=True)
   shutil.copytree(root / 'patches', root / 'series/0')
-  must_tool(root, 'checkout')
   tree = root / 'work/optax'
   git(tree, 'reset', '--quiet', '--hard', 'HEAD~2')
   commit(tree)
@@ -165,9 +164,9 @@ def _make_seed(root):
 
 
 @pytest.fixture(name='seeded')
-def _seeded(made_once, tmp_path):
+def _seeded(made, made_once, tmp_path):
   """A copy of that checkout, its tree, and the states of the two series."""
-  seed = made_once('seed', _make_seed)
+  seed = made_once('seed', functools.partial(_make_seed, made))
   root = shutil.copytree(seed, tmp_path / 'checkout', symlinks=True)
   states = pickle.loads((seed / 'states').read_bytes())
   return root, root / 'work/optax', states
@@ -350,22 +349,22 @@ def test_export_among_the_files(changed, scratch):
   assert _files(patches) == after
 
 
-def test_build(builder, checkout, moments, scratch, tmp_path, wheel):
+def test_build(builder, repository, moments, scratch, tmp_path, wheel):
   target = tmp_path / 'built'
   command = (builder.python, '-B', '-c', BUILD, target)
-  before = _files(checkout)
+  before = _files(repository)
 
   def whole():
     target.mkdir()
-    must(*command, cwd=checkout)
+    must(*command, cwd=repository)
 
   codes = []
   for moment in moments(whole):
     shutil.rmtree(target)
     target.mkdir()
-    codes.append(kill(*command, cwd=checkout, after=moment, **scratch))
-    assert _files(checkout) == before
-    must(*command, cwd=checkout)
+    codes.append(kill(*command, cwd=repository, after=moment, **scratch))
+    assert _files(repository) == before
+    must(*command, cwd=repository)
     built = target / wheel.name
     assert built.read_bytes() == wheel.read_bytes()
   assert _KILLED in codes

@@ -85,12 +85,12 @@ def test_read_only_cache_is_named(checkout, tmp_path):
   refused(result, 'Permission denied', cache, 'Set XDG_CACHE_HOME')
 
 
-def test_read_only_checkout_builds(builder, checkout, wheel, tmp_path):
-  paths = [checkout, *checkout.rglob('*')]
+def test_read_only_checkout_builds(builder, repository, wheel, tmp_path):
+  paths = [repository, *repository.rglob('*')]
   for path in paths:
     path.chmod(path.stat().st_mode & 0o555)
   result = call(
-      builder.python, '-c', BUILD, tmp_path, cwd=checkout, preexec_fn=_bind
+      builder.python, '-c', BUILD, tmp_path, cwd=repository, preexec_fn=_bind
   )
   for path in paths:
     path.chmod(path.stat().st_mode | 0o200)
