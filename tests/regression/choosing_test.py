@@ -247,6 +247,16 @@ class ChoosingTest(chex.TestCase):
     weights = [updates.layers[0].weight for updates in found]
     self.assertTrue((weights[0] != weights[2]).all())
 
+  def test_notebooks_show_what_a_mask_leaves_out(self):
+    model = _Three()
+    last = optax.tree.where_mask(lambda m: m.element3)
+    shown = optax.tree.describe(model, last)._repr_html_()
+    leaves, groups = shown.split('</table>')[:2]
+    is_faint = ['opacity' in row for row in leaves.split('<tr')[2:]]
+    mask = jax.tree.leaves(last(optax.tree.params(model)))
+    self.assertEqual(is_faint, [not chosen for chosen in mask])
+    self.assertEqual(groups.count('opacity'), 1)
+
   def test_typo_on_a_filtered_model_is_no_silence(self):
     params, _ = models.params_of(models.MODELS['mlp']())
     transform = optax.freeze(optax.tree.path_mask('layer/0/.*'))
