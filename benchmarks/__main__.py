@@ -44,12 +44,24 @@ def _arguments() -> argparse.Namespace:
   parser.add_argument('--rounds', type=int, help=f'at most, or {_ROUNDS}')
   parser.add_argument('--list', action='store_true', help='name the cases')
   parser.add_argument(
+      '--report',
+      action='store_true',
+      help='run nothing: write tables and pictures of the results that are in'
+      ' the directory anew',
+  )
+  parser.add_argument(
       '--out',
       type=pathlib.Path,
       default=pathlib.Path(__file__).parent / 'results',
       help='the directory for results (benchmarks/results)',
   )
   arguments = parser.parse_args()
+  of_a_run = 'quick', 'only', 'rounds', 'list'
+  if arguments.report and any(getattr(arguments, name) for name in of_a_run):
+    parser.error(
+        '--report runs nothing, so it goes with none of'
+        f' {", ".join(f"--{name}" for name in of_a_run)}'
+    )
   if arguments.rounds is None:
     arguments.rounds = _QUICK_ROUNDS if arguments.quick else _ROUNDS
   if arguments.rounds < 1:
@@ -69,6 +81,12 @@ def _series(whole: bool) -> str:
 
 def main() -> None:
   arguments = _arguments()
+  if arguments.report:
+    try:
+      print(report.rewrite(arguments.out))
+    except optax_fork.ForkError as error:
+      raise SystemExit(f'error: {error}') from error
+    return
   chosen = [
       case
       for group in (adamw, lbfgs, solves, masks, frozen, raw_models)
@@ -86,7 +104,8 @@ def main() -> None:
   environment = report.environment(
       _series(whole=not arguments.quick and not arguments.only)
   )
-  with tqdm.tqdm(chosen, unit='case') as progress:
+  # None: no bar where there is no terminal, such as in a log.
+  with tqdm.tqdm(chosen, unit='case', disable=None) as progress:
     for case in progress:
       progress.set_description(case.name)
       records.append(engine.measure(case, arguments.rounds))

@@ -16,6 +16,7 @@
 
 import functools
 import types
+from typing import Any, Optional
 
 import jax
 import optax
@@ -28,6 +29,23 @@ PACKAGES = (
     'jax', 'jaxlib', 'numpy', 'equinox', 'jaxopt', 'optimistix', 'scipy',
     'scikit-learn', 'torch',
 )  # fmt: skip
+# What one would use instead of the fork, other than pristine Optax.
+_OTHERS = ('PyTorch', 'jaxopt', 'optimistix', 'SciPy', 'tree_map_with_path')
+# The fork's candidate by group, where several are the fork's.
+_OURS = {'frozen step': 'split', 'masks': 'path_mask', 'raw model': 'raw'}
+
+
+def ours(record: dict[str, Any]) -> str:
+  """Returns which candidate of a case's record stands for the fork."""
+  return _OURS.get(record['name'].partition('/')[0], FORK)
+
+
+def best_other(record: dict[str, Any]) -> Optional[str]:
+  """Returns the fastest peer of a case's record, or None where none ran."""
+  candidates = record['candidates']
+  ran = [n for n in _OTHERS if 'ratio' in candidates.get(n, {})]
+  ratio = lambda name: candidates[name]['ratio']['median']
+  return min(ran, key=ratio, default=None)
 
 
 @functools.cache

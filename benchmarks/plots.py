@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Pictures of the results."""
+"""A picture of the results of each group."""
 
 import pathlib
 from typing import Callable, Optional
@@ -25,17 +25,20 @@ import numpy as np
 
 # The colours of Okabe and Ito, which colour-blind people tell apart. Marks
 # differ, too.
-_STYLES = {
+STYLES = {
     peers.FORK: ('#0072B2', 'o'),
     peers.PRISTINE: ('#000000', 's'),
     'fork, no mask': ('#56B4E9', 'o'),
+    'fork, the half alone': ('#56B4E9', 'o'),
     'pristine, no mask': ('#888888', 's'),
     'PyTorch': ('#D55E00', '^'),
     'jaxopt': ('#009E73', 'v'),
     'optimistix': ('#CC79A7', 'P'),
     'SciPy': ('#E69F00', 'X'),
+    'tree_map_with_path': ('#888888', 'D'),
 }
 _SLOT = 0.21  # Inches of height for one candidate.
+_ROOM = 0.15  # Of the width of an axis, for a label.
 _FIT = 3
 
 _Records = list[engine.Record]
@@ -59,23 +62,48 @@ def _by(records: _Records, index: int) -> dict[str, _Records]:
 def _styles(records: _Records) -> _Styles:
   """Returns a style for each candidate, those that have none a free one."""
   names = dict.fromkeys(n for r in records for n in r['candidates'])
-  others = iter([s for name, s in _STYLES.items() if name not in names])
-  return {
-      name: _STYLES[name] if name in _STYLES else next(others)
-      for name in names
-  }
+  known = dict(STYLES)
+  for record in records:  # What is compared looks alike in all groups.
+    for name, like in (
+        (record['baseline'], peers.PRISTINE),
+        (peers.ours(record), peers.FORK),
+    ):
+      if like not in names:
+        known.setdefault(name, STYLES[like])
+  taken = {known[name] for name in names if name in known}
+  free = iter([s for s in reversed(STYLES.values()) if s not in taken])
+  return {name: known[name] if name in known else next(free) for name in names}
 
 
-def _ticks(axis) -> None:
-  """Labels a log axis with plain numbers, enough of them."""
+def _spaced(low: float, high: float) -> list[float]:
+  """Returns round numbers for a log axis, whose labels have room; 1 is one."""
+  least = _ROOM * np.log(high / low)
+  found = ticker.MaxNLocator(8, steps=[1, 2, 5, 10]).tick_values(low, high)
+  kept = [1.0] if low <= 1 <= high else []
+  for tick in found[(found >= low) & (found <= high)]:
+    if all(abs(np.log(tick / other)) >= least for other in kept):
+      kept.append(float(tick))
+  return kept
+
+
+def label_ticks(axis, is_ratio: bool = False) -> None:
+  """Labels a log axis with plain numbers, enough of them.
+
+  Args:
+    axis: of matplotlib, with its limits.
+    is_ratio: whether the values are ratios, to be shown as percentages.
+  """
   low, high = axis.get_view_interval()
   decades = np.log10(high / low)
   if decades < 0.8:
-    axis.set_major_locator(ticker.MaxNLocator(5, steps=[1, 2, 5, 10]))
+    axis.set_major_locator(ticker.FixedLocator(_spaced(low, high)))
   else:
     subs = (1, 2, 5) if decades < 1.8 else (1,)
     axis.set_major_locator(ticker.LogLocator(subs=subs))
-  axis.set_major_formatter(ticker.FuncFormatter(lambda x, _: f'{x:,.4g}'))
+  factor, unit = (100, ' %') if is_ratio else (1, '')
+  axis.set_major_formatter(
+      ticker.FuncFormatter(lambda x, _: f'{factor * x:,.6g}{unit}')
+  )
   axis.set_minor_formatter(ticker.NullFormatter())
 
 
@@ -88,11 +116,18 @@ def _range(values: dict[str, float]) -> tuple[float, list[list[float]]]:
 def _rows(
     panels: dict[str, _Panel], row: Callable[[str], str]
 ) -> dict[str, dict[str, int]]:
-  """Returns the height of each candidate, by row and by name."""
+  """Returns the height of each candidate, by row and by name.
+
+  Raises:
+    ValueError: when two cases of a panel would be in one row.
+  """
   rows, height = {}, 0
   # The baseline is always 1 of itself, so it needs no point where all is ratio.
   ratios = {field for _, field in panels.values()} == {'ratio'}
   for records, field in panels.values():
+    labels = [row(record['name']) for record in records]
+    if len(set(labels)) < len(labels):
+      raise ValueError(f'Two cases have one row: {labels}')
     for record in records:
       names = rows.setdefault(row(record['name']), {})
       for name, result in record['candidates'].items():
@@ -108,13 +143,14 @@ def _rows(
 
 
 def _scale(axes, field: str) -> None:
-  """Puts 1, or the limit, on an axis that shows enough around it."""
+  """Puts 100 % on an axis that shows enough around it."""
   if field == 'ratio':
     axes.set_xscale('log')
     low, high = axes.get_xlim()
     axes.set_xlim(min(low, 0.8), max(high, 1.25))
-    _ticks(axes.xaxis)
+    label_ticks(axes.xaxis, is_ratio=True)
   else:
+    axes.xaxis.set_major_formatter('{x:g} %')
     axes.set_xlim(0, max(105, axes.get_xlim()[1]))
   axes.axvline(1 if field == 'ratio' else 100, color='black', linewidth=1)
   axes.tick_params(axis='y', length=0)
@@ -166,7 +202,7 @@ def _dots(
 
 
 def _title(records: _Records) -> str:
-  return f'time ({records[0]["baseline"]} = 1)'
+  return f'time; {records[0]["baseline"]} = 100 %'
 
 
 def _steps(records: _Records) -> figure.Figure:
@@ -176,7 +212,7 @@ def _steps(records: _Records) -> figure.Figure:
   )
   panels = {_title(records): (records, 'ratio')}
   if any(map(limited, records)):
-    title = '% of what memory allows'
+    title = 'speed; what memory allows = 100 %'
     panels[title] = (records, 'percent_of_limit')
 
   def row(name):
@@ -265,7 +301,7 @@ def _compiles(records: _Records) -> figure.Figure:
     axes.set_title(f'{title}: trace, lower and compile', fontsize='medium')
     axes.grid(color='0.85')
     axes.set_axisbelow(True)
-    _ticks(axes.xaxis)
+    label_ticks(axes.xaxis)
     axes.legend(
         title=f'growth, from the last {_FIT} points', loc='upper left',
         fontsize='small', title_fontsize='small',
@@ -273,7 +309,7 @@ def _compiles(records: _Records) -> figure.Figure:
   low, high = all_axes[0].get_ylim()  # Of all: there is room for the legends.
   all_axes[0].set_ylim(low, high * (high / low) ** 0.4)
   all_axes[0].set_ylabel('seconds')
-  _ticks(all_axes[0].yaxis)
+  label_ticks(all_axes[0].yaxis)
   return drawn
 
 
@@ -287,8 +323,14 @@ _PLOTS = {
     'solve': _solves,
     'masks': _ratios,
     'frozen step': _steps,
-    'raw model': _ratios,
+    'raw model': _steps,
 }
+
+
+def save(drawn: figure.Figure, path: pathlib.Path) -> None:
+  """Writes a picture."""
+  # Without matplotlib's version the same results are the same file.
+  drawn.savefig(path, dpi=100, metadata={'Software': None})
 
 
 def draw(records: _Records, directory: pathlib.Path) -> dict[str, str]:
@@ -301,8 +343,5 @@ def draw(records: _Records, directory: pathlib.Path) -> dict[str, str]:
   for group, part in _by(records, 0).items():
     if any(map(compared, part)):
       names[group] = f'{group.replace(" ", "_")}.png'
-      # Without matplotlib's version the same results are the same file.
-      _PLOTS[group](part).savefig(
-          directory / names[group], dpi=100, metadata={'Software': None}
-      )
+      save(_PLOTS[group](part), directory / names[group])
   return names

@@ -26,9 +26,14 @@ from typing import Any, Optional
 from benchmarks import engine
 from benchmarks import peers
 from benchmarks import plots
+from benchmarks import summary
 import jax
+import optax_fork
 
 _MISSING = 'not installed'
+_RESULTS = 'results.json'
+_KEYS = ('environment', 'quick', 'rounds', 'cases')
+_SUMMARY = 'summary.png'
 
 
 def _processor() -> str:
@@ -157,40 +162,85 @@ def _copies(records: list[engine.Record]) -> Optional[str]:
   return f'{min(speeds):.3g} to {max(speeds):.3g} GB/s'
 
 
+def _folded(title: str, lines: list[str]) -> list[str]:
+  """Returns lines that a reader opens by a click on the title."""
+  head = f'<details><summary>{title}</summary>'
+  # Markdown inside of HTML needs the blank lines.
+  return ['', head, '', *lines, '', '</details>']
+
+
+def _circumstances(results: dict[str, Any]) -> list[str]:
+  """Returns the lines of a table of what the times depend on."""
+  facts = dict(results['environment'])
+  versions = facts.pop('versions')
+  facts['copy bandwidth'] = _copies(results['cases'])
+  facts['rounds'] = f'at most {results["rounds"]}'
+  facts |= versions
+  lines = [f'| {k} | {v} |' for k, v in facts.items() if v is not None]
+  return ['| | |', '|---|---|', *lines]
+
+
+def _cases(count: int) -> str:
+  return '1 case' if count == 1 else f'{count} cases'
+
+
+def _summary(results: dict[str, Any]) -> str:
+  """Returns in words what the first picture says."""
+  count = summary.counts(summary.rows(results['cases']))
+  facts = results['environment']
+  versions = facts['versions']
+  alone = count['alone']
+  return (
+      f'Fork {versions[f"optax, {peers.FORK}"]}, pristine'
+      f' {versions[f"optax, {peers.PRISTINE}"]}, on {facts["CPUs"]} CPUs'
+      f' ({facts["processor"]}), {facts["date"]}. Less than 100 % is faster'
+      ' than pristine, or than what a heading names. The quartiles of the fork'
+      f' are below 100 % in {_cases(count["faster"])}, above in'
+      f' {_cases(count["slower"])}, and include it in'
+      f' {_cases(count["neither"])}.'
+      + (f' One of the two did not run in {_cases(alone)}.' if alone else '')
+  )
+
+
 def markdown(results: dict[str, Any], pictures: dict[str, str]) -> str:
   """Returns the report.
 
   Args:
     results: as in the JSON file.
-    pictures: file names by group.
+    pictures: file names by group, and that of the summary by no name.
   """
-  facts = dict(results['environment'])
-  versions = facts.pop('versions')
-  facts['copy bandwidth'] = _copies(results['cases'])
-  facts['rounds'] = f'at most {results["rounds"]}'
   lines = ['# Results', '']
   if results['quick']:
     lines += ['A quick run, of small sizes: the numbers mean nothing.', '']
-  lines += ['| | |', '|---|---|']
-  lines += [
-      f'| {key} | {value} |'
-      for key, value in facts.items()
-      if value is not None
-  ]
-  lines += [f'| {key} | {value} |' for key, value in versions.items()]
+  lines += [f'![The fork beside pristine and the best peer]({pictures[""]})']
+  lines += ['', _summary(results)]
+  lines += _folded('What was measured, and where', _circumstances(results))
   groups = itertools.groupby(
       results['cases'], key=lambda record: record['name'].partition('/')[0]
   )
   for group, records in groups:
     records = list(records)
-    lines += ['', f'## {group}', '']
+    details = []
     if group in pictures:
-      lines += [f'![{group}]({pictures[group]})', '']
+      details += [f'![{group}]({pictures[group]})', '']
     notes = dict.fromkeys(r['notes'] for r in records if r['notes'])
     for note in notes:
-      lines += [note, '']
-    lines += _table(records)
+      details += [note, '']
+    title = f'{group}: {_cases(len(records))}'
+    lines += _folded(title, details + _table(records))
   return '\n'.join(lines) + '\n'
+
+
+def _render(results: dict[str, Any], directory: pathlib.Path) -> str:
+  """Writes README.md and pictures; returns the Markdown."""
+  pictures = plots.draw(results['cases'], directory)
+  pictures[''] = _SUMMARY
+  plots.save(
+      summary.draw(summary.rows(results['cases'])), directory / _SUMMARY
+  )
+  text = markdown(results, pictures)
+  (directory / 'README.md').write_text(text, 'utf-8')
+  return text
 
 
 def write(results: dict[str, Any], directory: pathlib.Path) -> str:
@@ -202,8 +252,34 @@ def write(results: dict[str, Any], directory: pathlib.Path) -> str:
   """
   directory.mkdir(parents=True, exist_ok=True)
   text = json.dumps(results, indent=1)
-  (directory / 'results.json').write_text(text + '\n', 'utf-8')
-  pictures = plots.draw(results['cases'], directory)
-  text = markdown(results, pictures)
-  (directory / 'README.md').write_text(text, 'utf-8')
-  return text
+  (directory / _RESULTS).write_text(text + '\n', 'utf-8')
+  return _render(results, directory)
+
+
+def rewrite(directory: pathlib.Path) -> str:
+  """Writes README.md and pictures of a run that is over.
+
+  Args:
+    directory: where ``results.json`` is, and where the files go.
+
+  Returns:
+    The Markdown.
+
+  Raises:
+    ForkError: when there are no results, or the file holds something else.
+  """
+  path = directory / _RESULTS
+  try:
+    results = json.loads(path.read_text('utf-8'))
+  except FileNotFoundError as error:
+    raise optax_fork.ForkError(
+        f'{path} does not exist: `python -m benchmarks` writes it.'
+    ) from error
+  except (OSError, ValueError) as error:
+    raise optax_fork.ForkError(f'{path} cannot be read: {error}') from error
+  missing = [key for key in _KEYS if key not in results]
+  if missing:
+    raise optax_fork.ForkError(
+        f'{path} holds no results of a run; missing: {", ".join(missing)}.'
+    )
+  return _render(results, directory)

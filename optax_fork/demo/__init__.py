@@ -15,34 +15,44 @@
 """The command ``demo``: an Equinox model learns handwritten digits."""
 
 import argparse
-import os
-import pathlib
 
 import optax_fork
+from optax_fork.demo import files
 
 DESCRIPTION = (
     'Train on handwritten digits with the fork and with pristine Optax. It'
     ' prints two tables and draws a plot: AdamW with masked weight decay, then'
     ' L-BFGS with a frozen layer.'
 )
-EXAMPLE = 'demo --steps 500 --output curves.png'
+EXAMPLE = 'demo --save results'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
       '--steps',
       type=_count,
-      default=1500,
+      default=600,
       metavar='N',
-      help='train on N batches in each of five runs (default: 1500)',
+      help='train on N batches in each of five runs (default: 600)',
   )
-  parser.add_argument(
+  saved = parser.add_mutually_exclusive_group()
+  saved.add_argument(
       '--output',
-      type=_writable,
-      default=pathlib.Path('demo.png'),
+      dest='files',
+      type=files.beside,
+      default='demo.png',
       metavar='FILE',
       help='save the plot to this file, and its numbers beside it, as .csv'
       ' (default: demo.png)',
+  )
+  saved.add_argument(
+      '--save',
+      dest='files',
+      type=files.inside,
+      default=argparse.SUPPRESS,
+      metavar='FOLDER',
+      help='save everything there: the plot as .png and .svg, its numbers and'
+      ' both tables as .csv',
   )
 
 
@@ -55,20 +65,6 @@ def _count(text: str) -> int:
   return int(text)
 
 
-def _writable(text: str) -> pathlib.Path:
-  """Reads a path that a file can be written to."""
-  path = pathlib.Path(text)
-  if not path.parent.is_dir():
-    raise argparse.ArgumentTypeError(
-        f'{path.parent} is no directory; make it first'
-    )
-  if path.is_dir():
-    raise argparse.ArgumentTypeError(f'{path} is a directory')
-  if not os.access(path if path.exists() else path.parent, os.W_OK):
-    raise argparse.ArgumentTypeError(f'{path} cannot be written')
-  return path
-
-
 def run(args: argparse.Namespace) -> int:
   try:
     # The extra takes seconds to import, and other commands do not need it.
@@ -78,5 +74,5 @@ def run(args: argparse.Namespace) -> int:
         f'The demo cannot import all that it needs: {error}. Run'
         ' `pip install ".[demo]"` in a checkout of the fork.'
     ) from error
-  show.show(args.steps, args.output)
+  show.show(args.steps, args.files)
   return 0

@@ -20,7 +20,6 @@ from matplotlib import figure
 import optax_fork
 from optax_fork import pin
 from optax_fork.demo import comparison
-from optax_fork.demo import points
 from optax_fork.demo import training
 
 _NAMES = {'fork': 'the fork', 'pristine': f'Optax {pin.version()}'}
@@ -94,12 +93,10 @@ def _draw_tuning(axes, rows: list[comparison.Row]) -> None:
   axes.set_yscale('log')
 
 
-def save(
-    first: list[comparison.Row],
-    second: list[comparison.Row],
-    output: pathlib.Path,
-) -> None:
-  """Draws both acts, side by side, and writes their numbers beside it."""
+def draw(
+    first: list[comparison.Row], second: list[comparison.Row]
+) -> figure.Figure:
+  """Returns both acts, side by side."""
   canvas = figure.Figure(figsize=(12, 5), layout='constrained')
   canvas.suptitle(f'Handwritten digits, {" and ".join(_NAMES.values())}')
   left, right = canvas.subplots(1, 2)
@@ -110,14 +107,26 @@ def save(
     axes.grid(alpha=0.3)
     axes.spines[['top', 'right']].set_visible(False)
     axes.legend(loc=place)
-  numbers = points.to_csv(first, second)
-  metadata = {}
-  if output.suffix.lower() in ('.png', '.svg'):
-    metadata['Description'] = points.digest(numbers)
-  try:
-    canvas.savefig(output, dpi=120, metadata=metadata or None)
-    output.with_suffix('.csv').write_text(numbers, 'utf-8')
-  except (OSError, RuntimeError) as failure:  # A full disk; pgf without LaTeX.
-    raise optax_fork.ForkError(
-        f'--output: {output} cannot be written: {failure}'
-    ) from failure
+  return canvas
+
+
+def save(
+    canvas: figure.Figure, output: pathlib.Path, description: str
+) -> None:
+  """Writes a plot to a file.
+
+  Args:
+    canvas: the plot.
+    output: the file; its suffix chooses the format.
+    description: what the metadata of a PNG or an SVG says.
+
+  Raises:
+    OSError: when the file cannot be written.
+    RuntimeError: when the format needs a program that is missing.
+  """
+  # Neither the day nor matplotlib's version: the same run is the same picture.
+  metadata = {
+      '.png': {'Description': description, 'Software': None},
+      '.svg': {'Description': description, 'Date': None},
+  }
+  canvas.savefig(output, dpi=120, metadata=metadata.get(output.suffix.lower()))

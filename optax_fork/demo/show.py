@@ -14,31 +14,36 @@
 # ==============================================================================
 """What the demo does, from the first check to the plot."""
 
-import pathlib
+from typing import Any
 
 import equinox as eqx
 import optax
 import optax_fork
 from optax_fork import status
 from optax_fork.demo import comparison
+from optax_fork.demo import files
 from optax_fork.demo import plot
+from optax_fork.demo import points
 from optax_fork.demo import tables
 from optax_fork.demo import training
 
 
-def show(steps: int, output: pathlib.Path) -> None:
+def show(steps: int, saved: files.Files) -> None:
   """Trains, prints the tables and draws the plot.
 
   Args:
     steps: how many batches each run of AdamW trains on.
-    output: the file of the plot.
+    saved: the files that it writes.
 
   Raises:
-    ForkError: when no plot can be saved to that kind of file or upstream's
-      Optax is imported; says so before anything is trained.
+    ForkError: when no plot can be saved to that kind of file, a file cannot be
+      written or upstream's Optax is imported; says so before anything is
+      trained. Also when a file can no longer be written at the end.
   """
-  plot.check_format(output)
+  for output in saved.plots:
+    plot.check_format(output)
   imported = _check_fork()
+  files.prepare(saved)
   data = training.load_digits()
   upstream, missing = comparison.load_pristine()
   decayed = comparison.decay_weights(upstream, missing, data, steps)
@@ -58,8 +63,40 @@ def show(steps: int, output: pathlib.Path) -> None:
   )
   print(tables.tuning_table(tuned, start))
   print(f'\n{tables.tuning_findings(tuned)}')
-  plot.save(decayed, tuned, output)
-  print(f'plot: {output}\nnumbers: {output.with_suffix(".csv")}')
+  _save(
+      saved,
+      plot.draw(decayed, tuned),
+      points.to_csv(decayed, tuned),
+      [tables.decay_csv(decayed, steps), tables.tuning_csv(tuned, start)],
+  )
+
+
+def _save(
+    saved: files.Files, canvas: Any, numbers: str, filled: list[str]
+) -> None:
+  """Writes all files, and prints their names.
+
+  Args:
+    saved: the files.
+    canvas: the plot.
+    numbers: what the plot shows, as CSV.
+    filled: the tables, as CSV.
+
+  Raises:
+    ForkError: when one cannot be written.
+  """
+  texts = {saved.numbers: numbers, **dict(zip(saved.tables, filled))}
+  try:
+    for path in saved.plots:
+      plot.save(canvas, path, points.digest(numbers))
+    for path, text in texts.items():
+      path.write_text(text, 'utf-8', newline='\n')
+  except (OSError, RuntimeError) as failure:  # A full disk; pgf without LaTeX.
+    raise optax_fork.ForkError(
+        f'{path} cannot be written: {failure}'
+    ) from failure
+  for path in (*saved.plots, *texts):
+    print(f'saved: {path}')
 
 
 def _check_fork() -> str:

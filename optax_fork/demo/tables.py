@@ -14,6 +14,8 @@
 # ==============================================================================
 """The demo's tables, and what follows from the values that were trained."""
 
+import csv
+import io
 import textwrap
 from typing import Any, Callable
 
@@ -24,12 +26,35 @@ from optax_fork.demo import training
 
 _SAME = 'bit-identical'
 
+_Values = Callable[[Any], dict[str, float]]  # Cells of a result, by column.
 
-def _aligned(row: comparison.Row, cells: Callable[[Any], str]) -> list[str]:
+
+def _to_csv(rows: list[comparison.Row], choice: str, values: _Values) -> str:
+  """Returns a table with all digits; the last column says why a row is empty.
+
+  Args:
+    rows: the first of them has a result.
+    choice: what the rows of one library differ in.
+    values: returns the cells of a result.
+  """
+  text = io.StringIO()
+  columns = ['optax', choice, *values(rows[0].result), 'failure']
+  writer = csv.DictWriter(text, columns, lineterminator='\n')
+  writer.writeheader()
+  for row in rows:
+    cells = values(row.result) if row.result else {'failure': row.failure}
+    writer.writerow({'optax': row.optax, choice: row.choice, **cells})
+  return text.getvalue()
+
+
+def _aligned(
+    row: comparison.Row, values: _Values, formats: list[str]
+) -> list[str]:
   """Returns the lines of a row: its cells, or why there are none."""
   start = f'{row.optax:10}{row.choice:9}'
   if row.result:
-    return [start + cells(row.result)]
+    cells = zip(values(row.result).values(), formats, strict=True)
+    return [start + ''.join(f'{cell:{form}}' for cell, form in cells)]
   return textwrap.wrap(
       row.failure,
       width=80,
@@ -38,49 +63,82 @@ def _aligned(row: comparison.Row, cells: Callable[[Any], str]) -> list[str]:
   )
 
 
+def _shown(steps: int) -> list[int]:
+  """Returns the start, half-way and the end."""
+  return sorted({0, steps // 2, steps})
+
+
+def _decay_values(steps: int) -> _Values:
+  """Returns what fills the columns of the first act."""
+
+  def values(trained):
+    norms = {'weights': trained.weights, 'biases': trained.biases}
+    return {'accuracy': trained.accuracy} | {
+        f'norm of {which} at step {step}': float(norm[step])
+        for which, norm in norms.items()
+        for step in _shown(steps)
+    }
+
+  return values
+
+
+def decay_csv(rows: list[comparison.Row], steps: int) -> str:
+  """Returns the first act's table for a spreadsheet."""
+  return _to_csv(rows, 'mask', _decay_values(steps))
+
+
 def decay_table(rows: list[comparison.Row], steps: int) -> str:
   """Returns the first act's table, norms at the start, half-way, the end."""
-  shown = sorted({0, steps // 2, steps})
+  shown = _shown(steps)
   columns = ''.join(f'{step:>8}' for step in shown)
   weights, biases = (
       f'norm of {which} at step'.rjust(len(columns))
       for which in ('weights', 'biases')
   )
-
-  def cells(trained):
-    weights, biases = (
-        ''.join(f'{norm[step]:8.3f}' for step in shown)
-        for norm in (trained.weights, trained.biases)
-    )
-    return f'{trained.accuracy:8.3f}{weights}  {biases}'
-
+  cells = len(shown) * ['8.3f']
+  formats = ['8.3f', *cells, '10.3f', *cells[1:]]
   lines = [
       f'{"":27}{weights}  {biases}',
       f'{"optax":10}{"mask":9}accuracy{columns}  {columns}',
   ]
   for row in rows:
-    lines += _aligned(row, cells)
+    lines += _aligned(row, _decay_values(steps), formats)
   return '\n'.join(lines)
+
+
+def _tuning_values(start: training.PyTree) -> _Values:
+  """Returns what fills the columns of the second act."""
+
+  def values(tuned):
+    moved = lambda chosen: _apart(
+        tuned.model.layers[chosen], start.layers[chosen]
+    )
+    return {
+        'accuracy': tuned.accuracy,
+        'loss at step 0': float(tuned.losses[0]),
+        f'loss at step {len(tuned.losses) - 1}': float(tuned.losses[-1]),
+        'first layer moved by': moved(slice(1)),
+        'the others moved by': moved(slice(1, None)),
+    }
+
+  return values
+
+
+def tuning_csv(rows: list[comparison.Row], start: training.PyTree) -> str:
+  """Returns the second act's table for a spreadsheet."""
+  return _to_csv(rows, 'model', _tuning_values(start))
 
 
 def tuning_table(rows: list[comparison.Row], start: training.PyTree) -> str:
   """Returns the second act's table, and by how much values have moved."""
-
-  def cells(tuned):
-    losses = ''.join(f'{tuned.losses[step]:10.1e}' for step in (0, -1))
-    moved = ''.join(
-        f'{_apart(tuned.model.layers[chosen], start.layers[chosen]):13.2g}'
-        for chosen in (slice(1), slice(1, None))
-    )
-    return f'{tuned.accuracy:8.3f}{losses}{moved}'
-
+  formats = ['8.3f', '10.1e', '10.1e', '13.2g', '13.2g']
   lines = [
       f'{"":27}{"loss at step":>20}{"values moved by":>26}',
       f'{"optax":10}{"model":9}accuracy{0:10}{training.FINE_TUNING_STEPS:10}'
       f'{"first layer":>13}{"the others":>13}',
   ]
   for row in rows:
-    lines += _aligned(row, cells)
+    lines += _aligned(row, _tuning_values(start), formats)
   return '\n'.join(lines)
 
 

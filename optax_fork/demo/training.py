@@ -24,8 +24,8 @@ import equinox as eqx
 import jax
 import numpy as np
 import optax
+from optax_fork.demo import progress
 from sklearn import datasets
-import tqdm
 
 WEIGHT_DECAY = 1.0
 FINE_TUNING_STEPS = 20
@@ -126,7 +126,7 @@ def train(
     data: the digits.
     steps: how many batches to train on.
     weight_decay: the strength of the decay.
-    title: what the progress bar says.
+    title: the name of the run, for who waits.
 
   Returns:
     The trained parameters and how they came about.
@@ -150,7 +150,7 @@ def train(
     return params, state, norms(params)
 
   history = [norms(params)]
-  for batch in tqdm.tqdm(batches(data, steps), title, total=steps):
+  for batch in progress.follow(batches(data, steps), title, steps):
     params, state, now = step(params, state, *batch)
     history.append(now)
   weights, biases = np.array(jax.device_get(history)).T
@@ -170,7 +170,7 @@ def fine_tune(
     data: the digits; each step takes all that are to train on.
     raw: whether to train the model as it is, else its parameters, which are
       filtered by hand.
-    title: what the progress bar says.
+    title: the name of the run, for who waits.
 
   Returns:
     The trained model and how it came about.
@@ -195,7 +195,8 @@ def fine_tune(
     return library.apply_updates(params, updates), state, value
 
   state, losses = solver.init(params), []
-  for _ in tqdm.trange(FINE_TUNING_STEPS, desc=title):
+  steps = range(FINE_TUNING_STEPS)
+  for _ in progress.follow(steps, title, len(steps)):
     params, state, value = step(params, state)
     losses.append(value)
   losses.append(loss(params))

@@ -15,16 +15,21 @@
 """`demo` shows on real data what the fork does and pristine Optax does not."""
 
 import csv
+import io
 import math
+import sys
 
 from matplotlib import image
 import optax_fork
 from optax_fork import pristine
 from optax_fork import upstream_compiled
+from optax_fork.demo import files
 from optax_fork.demo import plot
 from optax_fork.demo import points
+from optax_fork.demo import progress
 from PIL import Image
 import pytest
+from support.environments import refused
 from support.environments import REPOSITORY
 from support.environments import tool
 
@@ -52,10 +57,10 @@ def _rows(output):
 
 
 @pytest.fixture(scope='module', name='shown')
-def _shown(demo, full, tmp_path_factory):
+def _shown(demo, tmp_path_factory):
   """The directory and the output of the demo."""
-  directory = tmp_path_factory.mktemp('demo')
-  result = demo(directory, *([] if full else ['--steps', '600']))
+  directory = tmp_path_factory.mktemp('demo') / 'runs' / 'first'
+  result = demo(directory.parents[1], '--save', 'runs/first')
   assert result.code == 0, result.output
   return directory, result.output
 
@@ -109,8 +114,54 @@ def test_pristine_fails_with_frozen_layers_whatever_the_model(shown):
   assert rows['pristine', 'filtered'][0] == 'TypeError:'
 
 
-def test_bar_moves(shown):
-  assert 'pristine, function: 100%' in shown[1]
+def test_log_gets_a_line_for_each_run_and_no_bar(shown):
+  before_tables = shown[1].partition('\nfork: Optax')[0]
+  assert set(before_tables.split('\n')) - {''} == {
+      'fork, module: 600 steps',
+      'fork, function: 600 steps',
+      'fork, no decay: 600 steps',
+      'pristine, function: 600 steps',
+      'fork, raw: 20 steps',
+      'fork, filtered: 20 steps',
+      'pristine, filtered: 20 steps',
+  }
+
+
+def test_terminal_gets_a_bar_that_is_removed(monkeypatch):
+  terminal = io.StringIO()
+  terminal.isatty = lambda: True
+  monkeypatch.setattr(sys, 'stderr', terminal)
+  assert list(progress.follow('abc', 'a run', 3)) == ['a', 'b', 'c']
+  *drawn, last, rest = terminal.getvalue().split('\r')
+  assert any('a run:   0%|' in line and '0/3' in line for line in drawn)
+  # Blanks are written over it, and the cursor goes back.
+  assert len(last) >= max(map(len, drawn)) and not (last + rest).strip()
+
+
+def test_everything_is_saved_and_named(shown):
+  names = {'demo.png', 'demo.svg', 'demo.csv', 'adamw.csv', 'lbfgs.csv'}
+  assert {path.name for path in shown[0].iterdir()} == names
+  for name in names:
+    assert f'saved: runs/first/{name}\n' in shown[1]
+
+
+@pytest.mark.parametrize('name', ['adamw.csv', 'lbfgs.csv'])
+def test_saved_tables_are_those_that_are_printed(shown, name):
+  printed = _rows(shown[1])
+  with (shown[0] / name).open(encoding='utf-8') as file:
+    head, *saved = csv.reader(file)
+  assert head[:3] == ['optax', head[1], 'accuracy'] and head[-1] == 'failure'
+  choices = {'adamw.csv': 'mask', 'lbfgs.csv': 'model'}
+  assert head[1] == choices[name]
+  assert len({tuple(row[:2]) for row in saved}) == len(saved) >= 4
+  for library, choice, *cells, failure in saved:
+    row = printed[library, choice]
+    if failure:
+      assert failure.split()[: len(row)] == row and not any(cells)
+    else:
+      # The printed cells have two digits or more.
+      wanted = [pytest.approx(float(cell), rel=0.05) for cell in row]
+      assert [float(cell) for cell in cells] == wanted
 
 
 def test_plot_is_a_picture_with_curves(shown):
@@ -127,27 +178,24 @@ def _check_numbers(picture):
   return list(csv.DictReader(numbers.splitlines()))
 
 
-def test_plot_says_which_numbers_it_shows(shown):
+def test_plots_say_which_numbers_they_show(shown):
   rows = _check_numbers(shown[0] / 'demo.png')
   assert {row['curve'] for row in rows} == {'weights', 'loss'}
+  numbers = (shown[0] / 'demo.csv').read_text('utf-8')
+  assert points.digest(numbers) in (shown[0] / 'demo.svg').read_text('utf-8')
 
 
-def test_picture_of_the_front_page_is_of_a_run(shown, full):
+def test_picture_of_the_front_page_is_of_this_run(shown):
   kept = _check_numbers(REPOSITORY / 'docs/demo.png')
   found = _check_numbers(shown[0] / 'demo.png')
   names = [row['curve'] + row['optax'] + row['choice'] for row in kept]
-  if not full:  # Fewer steps have another schedule: the start is the same.
-    kept, found = (
-        [r for r in rows if (r['curve'], r['step']) == ('weights', '0')]
-        for rows in (kept, found)
-    )
-  assert len(found) == len(kept) >= 4 and len(set(names)) == 6
+  assert len(found) == len(kept) and len(set(names)) == 6
   for row, other in zip(found, kept):
     value, expected = (float(r.pop('value')) for r in (row, other))
     assert row == other
     if row['curve'] == 'weights':
-      assert value == pytest.approx(expected, rel=0.05)
-    else:  # It falls by five powers of ten.
+      assert value == pytest.approx(expected, rel=0.02)
+    else:  # It falls by four powers of ten.
       assert math.log10(value) == pytest.approx(math.log10(expected), abs=0.5)
 
 
@@ -163,6 +211,7 @@ def test_without_network_the_fork_is_shown_all_the_same(demo, tmp_path):
     assert float(rows['fork', choice][-1]) > 0
   assert 'No matching distribution' in ' '.join(result.output.split())
   assert '</svg>' in (tmp_path / 'curves.svg').read_text()
+  assert 'saved: curves.svg\nsaved: curves.csv\n' in result.output
 
 
 @pytest.mark.parametrize(
@@ -171,17 +220,53 @@ def test_without_network_the_fork_is_shown_all_the_same(demo, tmp_path):
         (['--steps', '0'], "--steps: wanted a positive integer, found '0'"),
         (['--steps', '-3'], "--steps: wanted a positive integer, found '-3'"),
         (['--steps', 'many'], '--steps: wanted a positive integer, found'),
-        (['--output', 'none/demo.png'], 'none is no directory; make it first'),
-        (['--output', 'taken.png'], 'taken.png is a directory'),
+        (['--save', 'results', '--output', 'demo.png'], 'not allowed with'),
     ],
 )
 def test_wrong_arguments_are_refused_at_once(demo, tmp_path, arguments, said):
-  (tmp_path / 'taken.png').mkdir()
   result = demo(tmp_path, *arguments)
   assert result.code == 2
   assert said in result.output
   assert 'Traceback' not in result.output
-  assert [path.name for path in tmp_path.iterdir()] == ['taken.png']
+  assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    'saved, said',
+    [
+        (files.beside('none/demo.png'), 'none is no folder; make it first.'),
+        (files.beside('taken.png'), 'taken.png cannot be written: Is a dir'),
+        (files.beside('numbers.png'), 'numbers.csv cannot be written: Is a'),
+        (files.inside('file/below'), 'file/below is no folder that can be'),
+        (files.inside('folder'), 'folder/lbfgs.csv cannot be written: Is a'),
+    ],
+)
+def test_places_where_nothing_can_be_written_are_refused(
+    tmp_path, monkeypatch, saved, said
+):
+  for name in ('taken.png', 'numbers.csv', 'folder/lbfgs.csv'):
+    (tmp_path / name).mkdir(parents=True)
+  (tmp_path / 'file').write_text('what was there')
+  before = sorted(tmp_path.rglob('*'))
+  monkeypatch.chdir(tmp_path)
+  with pytest.raises(optax_fork.ForkError, match=said):
+    files.prepare(saved)
+  assert sorted(tmp_path.rglob('*')) == before
+
+
+def test_file_in_place_of_the_folder_is_refused_before_training(demo, tmp_path):
+  (tmp_path / 'file').write_text('what was there')
+  result = demo(tmp_path, '--save', 'file')
+  refused(result, 'file is no folder that can be written to: File exists.')
+  assert (tmp_path / 'file').read_text() == 'what was there'
+
+
+def test_results_that_are_there_are_kept_until_there_are_new_ones(tmp_path):
+  saved = files.inside(str(tmp_path))
+  saved.numbers.write_text('of an earlier run')
+  files.prepare(saved)
+  assert [path.name for path in tmp_path.iterdir()] == ['demo.csv']
+  assert saved.numbers.read_text() == 'of an earlier run'
 
 
 def test_format_that_cannot_be_drawn_is_refused_before_training(demo, tmp_path):
@@ -189,7 +274,7 @@ def test_format_that_cannot_be_drawn_is_refused_before_training(demo, tmp_path):
   assert result.code == 1
   assert 'ends in one of .' in result.output
   assert 'found demo.txt' in result.output
-  assert '%|' not in result.output
+  assert ' steps' not in result.output
   with pytest.raises(optax_fork.ForkError, match='ends in one of .'):
     plot.check_format(tmp_path / 'demo')
 

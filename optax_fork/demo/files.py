@@ -1,0 +1,83 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""The files that the demo writes, and whether it can write them."""
+
+import pathlib
+import tempfile
+from typing import NamedTuple
+
+import optax_fork
+
+
+class Files(NamedTuple):
+  """Where the results of the demo go; all files are in one folder.
+
+  Attributes:
+    plots: the same plot, a file for each format.
+    numbers: what the plots show, as CSV.
+    tables: the table of each act, as CSV; none where only a plot is wanted.
+  """
+
+  plots: tuple[pathlib.Path, ...]
+  numbers: pathlib.Path
+  tables: tuple[pathlib.Path, ...] = ()
+
+
+def beside(plot: str) -> Files:
+  """Returns the files for a plot of this name, with its numbers beside it."""
+  path = pathlib.Path(plot)
+  return Files((path,), path.with_suffix('.csv') if path.name else path)
+
+
+def inside(folder: str) -> Files:
+  """Returns the files of a folder that gets everything."""
+  path = pathlib.Path(folder)
+  return Files(
+      plots=(path / 'demo.png', path / 'demo.svg'),
+      numbers=path / 'demo.csv',
+      tables=(path / 'adamw.csv', path / 'lbfgs.csv'),
+  )
+
+
+def prepare(files: Files) -> None:
+  """Makes the folder of the tables, and tries whether files can be written.
+
+  What is in the files stays.
+
+  Raises:
+    ForkError: when a file cannot be written, or the folder cannot be made;
+      says which, and why.
+  """
+  folder = files.numbers.parent
+  if not files.tables and not folder.is_dir():
+    raise optax_fork.ForkError(f'{folder} is no folder; make it first.')
+  try:
+    if files.tables:
+      folder.mkdir(parents=True, exist_ok=True)
+    # Permissions do not tell: root has all, also where nothing can be written.
+    with tempfile.TemporaryFile(dir=folder):
+      pass
+  except OSError as failure:
+    raise optax_fork.ForkError(
+        f'{folder} is no folder that can be written to: {failure.strerror}.'
+    ) from failure
+  for path in (*files.plots, files.numbers, *files.tables):
+    if path.exists():
+      try:
+        path.open('ab').close()
+      except OSError as failure:
+        raise optax_fork.ForkError(
+            f'{path} cannot be written: {failure.strerror}.'
+        ) from failure
