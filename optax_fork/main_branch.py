@@ -14,8 +14,8 @@
 # ==============================================================================
 """The series on Optax's main branch, or on any other commit of Optax.
 
-Everything is done in a clone of the checkout or bundle that holds main. A patch is
-applied with ``git am -3``: main has changed since the release.
+Everything is done in a clone of the checkout or bundle that holds main. A patch
+is applied with ``git am -3``, since main has changed since the release.
 """
 
 import contextlib

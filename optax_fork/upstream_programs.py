@@ -47,7 +47,8 @@ def lines(
   Args:
     result: the result of the program.
     tree: the checkout that it ran in.
-    pattern: the pattern of the lines that count; without it, all lines of one that failed.
+    pattern: the pattern of the lines that count; without it, all lines of a
+      program that failed.
   """
   printed = result.stdout.replace(f'{tree}/', '').splitlines()
   if pattern:

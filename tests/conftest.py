@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Gives tests several devices, keeps the short form, and fails skipped tests."""
+"""Gives tests several devices, leaves out long ones, and fails skipped ones."""
 
 import os
 import tempfile
