@@ -89,7 +89,7 @@ class Patch:
 
   @property
   def backport(self) -> Optional[str]:
-    """Returns the commit of Optax's main with the same fix, None without one."""
+    """Returns the commit of Optax's main that has the same fix, or None."""
     trailer = re.search(r'^Backport: (\S+)$', self.message, re.M)
     return trailer and trailer[1]
 
