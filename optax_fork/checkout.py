@@ -58,9 +58,9 @@ def checkout(
 ) -> str:
   """Makes or renews a work tree with one commit per patch.
 
-  All is made beside the tree. A new tree gets its name when it is whole; one
-  that is there takes over the commits at the end. A run that is cut short
-  leaves the old or the new, or what the next run puts right.
+  Everything is made beside the tree. A new tree gets its name when it is whole;
+  an existing one takes over the commits at the end. A run that is cut short
+  leaves the old tree, the new tree, or what the next run puts right.
 
   Args:
     patches: the directory of the series.
@@ -135,10 +135,10 @@ def _renew(
 def _recover(tree: pathlib.Path) -> str:
   """Cleans a tree whose files a run was changing when it was cut short.
 
-  What of it is half-done and what the user's nobody can tell: it is stashed.
+  Nobody can tell what of it is half-done and what the user's, so it is stashed.
 
   Returns:
-    Words that say so, if there was anything.
+    Words that say so, if anything was stashed.
   """
   # Nobody else locks this ref.
   (tree / f'.git/{work_tree.NEXT}.lock').unlink(missing_ok=True)

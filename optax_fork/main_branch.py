@@ -14,8 +14,8 @@
 # ==============================================================================
 """The series on Optax's main branch, or on any other commit of Optax.
 
-All is done in a clone of the checkout or bundle that holds main. A patch is
-applied with ``git am -3``: main has changed since the release.
+Everything is done in a clone of the checkout or bundle that holds main. A patch
+is applied with ``git am -3``, since main has changed since the release.
 """
 
 import contextlib
@@ -119,9 +119,9 @@ def apply(cloned: pathlib.Path, patch: series.Patch) -> None:
 
 
 def is_there(cloned: pathlib.Path, patch: series.Patch) -> bool:
-  """Whether a backport is left out, since main has the fix.
+  """Returns whether a backport is left out, since main has the fix.
 
-  It is made for the files of the release, and goes onto those alone.
+  A backport is made for the files of the release, and applies to those alone.
   """
   if not patch.backport:
     return False
@@ -137,12 +137,12 @@ class Candidate:
   """A patch on main, as it would be sent.
 
   Attributes:
-    name: of the patch.
+    name: the name of the patch.
     order: whether all patches before it are there, or those alone that it
       needs.
     before: the commit that the checks compare it with.
     commit: the commit to check.
-    patch: the patch itself, None where it is several.
+    patch: the patch itself, None where there are several.
   """
 
   name: str
@@ -190,7 +190,7 @@ def in_order(
 
   Args:
     cloned: the clone.
-    directory: of the series.
+    directory: the directory of the series.
     with_docs: whether to apply the patches of the docs, which fit main alone.
 
   Raises:
@@ -221,9 +221,9 @@ def alone(
 
   Args:
     cloned: the clone.
-    directory: of the series.
-    patch: of the series.
-    author: whose commits they shall be, one for each patch and its docs.
+    directory: the directory of the series.
+    patch: a patch of the series.
+    author: the author of the commits, one for each patch and its docs.
 
   Raises:
     DoesNotApply: names the patch that stops.

@@ -55,8 +55,8 @@ def read(
   """Returns {name of a patch: its part}, in the order of the series.
 
   Args:
-    directory: of the series.
-    patches: of it.
+    directory: the directory of the series.
+    patches: the patches of the series.
 
   Returns:
     All patches.
@@ -83,8 +83,8 @@ def verify(directory: pathlib.Path, patches: list[series.Patch]) -> None:
   """Compares each patch with what its part asks for.
 
   Args:
-    directory: of the series.
-    patches: of it.
+    directory: the directory of the series.
+    patches: the patches of the series.
 
   Raises:
     ForkError: when a patch changes too many lines, needs one that is not there,

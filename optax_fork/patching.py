@@ -17,7 +17,7 @@
 patch-ng applies the patches, so that a build needs no git. It is lenient (a
 patch that is already applied passes, a final newline gets lost), git is not:
 every patch names the git blob of each file before and after it. Both are
-compared here, hence what is built is what git makes of the series.
+compared here, so what is built is what git makes of the series.
 """
 
 import contextlib

@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""What a library calls that needs the fork."""
+"""The check of a library that needs the fork."""
 
 import re
 
@@ -22,7 +22,7 @@ _VERSION = re.compile(r'(\d+(?:\.\d+)*)\+masks\.(\d+)')
 
 
 def require(version: str) -> None:
-  """Checks that ``import optax`` gives this version of the fork, or a later.
+  """Checks that ``import optax`` gives this version of the fork or a later one.
 
   Args:
     version: such as ``'0.2.8+masks.12'``.

@@ -143,10 +143,10 @@ def _text(
 
   Args:
     cloned: a clone that has the patch checked out.
-    directory: of the series.
-    patch: to send.
+    directory: the directory of the series.
+    patch: the patch to send.
     main: the commit that it starts from.
-    names: of the checks that it passed.
+    names: the names of the checks that it passed.
   """
   problem, *rest = re.split(r'\n{2,}', patch.message)
   threads = [p for p in rest if p.startswith('See ')]

@@ -69,7 +69,7 @@ class Patch:
 
   @property
   def message(self) -> str:
-    """What it says below its subject."""
+    """Returns what it says below its subject."""
     _, _, rest = self.text.decode().partition('\n\n')
     return re.split(r'^(?:---|diff --git .*)$', rest, maxsplit=1, flags=re.M)[
         0
@@ -77,25 +77,25 @@ class Patch:
 
   @property
   def words(self) -> str:
-    """Its name without the number, which changes with those before it."""
+    """Returns its name without the number, which depends on those before it."""
     return self.name[5:].removesuffix('.patch')
 
   @property
   def needs(self) -> list[str]:
-    """The subjects of the patches that its message says it needs."""
+    """Returns the subjects of the patches that its message says it needs."""
     sentence = re.search(r'^Needs [\s\S]*?\.$', self.message, re.M)
     quoted = re.findall(r'"([^"]*)"', sentence[0]) if sentence else []
     return [' '.join(subject.split()) for subject in quoted]
 
   @property
   def backport(self) -> Optional[str]:
-    """The commit of Optax's main branch that has the same fix, if any."""
+    """Returns the commit of Optax's main that has the same fix, or None."""
     trailer = re.search(r'^Backport: (\S+)$', self.message, re.M)
     return trailer and trailer[1]
 
   @property
   def changed_lines(self) -> int:
-    """How many lines it adds and removes outside of tests."""
+    """Returns how many lines it adds and removes outside of tests."""
     return sum(
         change.lines
         for change in self.changes

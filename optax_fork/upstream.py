@@ -136,8 +136,8 @@ def report(
     runner: of a clone that has the candidates.
     main: the commit of main.
     candidates: what to check.
-    names: of the checks.
-    directory: of the series.
+    names: the names of the checks.
+    directory: the directory of the series.
   """
   results = runner.run(main, candidates, names, directory)
   print('\n'.join(['', *_table(candidates, names, results), '']))
@@ -155,7 +155,7 @@ def refuse_environment(cloned: pathlib.Path, names: list[str]) -> None:
 
   Args:
     cloned: a clone of main, which says what its tests and its docs need.
-    names: of the checks to run.
+    names: the names of the checks to run.
   """
   text = (cloned / 'pyproject.toml').read_text('utf-8')
   groups = {_group(name) for name in names}
@@ -179,8 +179,8 @@ def refuse_environment(cloned: pathlib.Path, names: list[str]) -> None:
   if missing or strangers:
     raise optax_fork.ForkError(
         "Optax's checks need an environment of their own: `tox -e main` makes"
-        f' it. Here is no {", ".join(missing) or "lack"}; too much is'
-        f' {", ".join(strangers) or "nothing"}.'
+        f' it. Missing here: {", ".join(missing) or "nothing"}. Not wanted'
+        f' here: {", ".join(strangers) or "nothing"}.'
     )
 
 

@@ -12,10 +12,10 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""What Optax runs on a pull request, each as a list of what it finds.
+"""What Optax runs on a pull request; each check returns a list of findings.
 
-What it finds on the commit before as well is no news; lines may have moved
-meanwhile.
+A finding that the commit before has as well is not new, even where its line has
+moved.
 """
 
 import dataclasses

@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Several commits compile a program once; this is a plugin of pytest too."""
+"""Lets several commits share what JAX compiles; also a plugin of pytest."""
 
 import importlib.metadata
 import os

@@ -45,9 +45,10 @@ def lines(
   """Returns what a program found.
 
   Args:
-    result: of the program.
+    result: the result of the program.
     tree: the checkout that it ran in.
-    pattern: of the lines that tell; without it, all lines of one that failed.
+    pattern: the pattern of the lines that count; without it, all lines of a
+      program that failed.
   """
   printed = result.stdout.replace(f'{tree}/', '').splitlines()
   if pattern:

@@ -117,8 +117,8 @@ class Runner:
     """Returns what a check finds, or what was kept of it.
 
     Args:
-      name: of the check.
-      commit: to look at.
+      name: the name of the check.
+      commit: the commit to look at.
       told: what the result depends on, beside the tree and the versions.
       find: does it in a checkout.
     """
@@ -228,8 +228,8 @@ class Runner:
     Args:
       main: the commit of main.
       candidates: what to look at.
-      names: of the checks.
-      directory: of the series, for the programs.
+      names: the names of the checks.
+      directory: the directory of the series, for the programs.
 
     Returns:
       {(patch, order, check): what it finds and main does not}; None where there

@@ -113,7 +113,7 @@ def _stamp(path: pathlib.Path, version: str) -> None:
   if data.count(wanted) != 1:
     raise optax_fork.ForkError(
         f'{path} holds {data.count(wanted)} lines {wanted.decode().strip()},'
-        ' wanted one to stamp.'
+        ' but it must hold one, which gets the version.'
     )
   stamped = f'__version__ = "{version}"\n'.encode()
   path.write_bytes(data.replace(wanted, stamped))

@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Several devices, the short form, and no test that is skipped in silence."""
+"""Gives tests several devices, leaves out long ones, and fails skipped ones."""
 
 import os
 import tempfile

@@ -19,7 +19,7 @@ word. Each is made in a scratch copy of the installed package, which comes first
 on the path of pytest. The short forms of the regression and equivalence tests
 must fail there, and must pass with a copy that is not broken. The copy has no
 manifest, so a test that asks whether the fork is intact fails with any copy,
-that which is not broken included.
+even one that is not broken.
 """
 
 from concurrent import futures

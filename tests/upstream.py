@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Runs Optax's own tests, the release's and the series', in the installed fork.
+"""Runs Optax's own tests, and those of the patches, in the installed fork.
 
 `python tests/upstream.py [--full | --rest] [ARGUMENT ...]`: tests of the
 modules that the series touches, but for the long ones below. With `--full`, all

@@ -12,9 +12,9 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""The benchmarks run, on little, and hide nothing that did not run.
+"""The benchmarks run on small problems, and hide nothing that did not run.
 
-By default a quick run of a case or two of each group. With `--full`, of all.
+By default, a case or two of each group run; with `--full`, all cases do.
 """
 
 import json

@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Params on meshes with explicit axes, which `jax.make_mesh` makes by default.
+"""Params train on meshes with explicit axes, the default of `jax.make_mesh`.
 
 Whatever works on one device gives the same there, to rounding, keeps the
 shardings and is traced as often. With `--full`, all factories are tried, on

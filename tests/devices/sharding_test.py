@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Sharded params: the results of one device, and nothing large is sent."""
+"""Sharded params give the results of one device, and nothing large is sent."""
 
 import itertools
 import math

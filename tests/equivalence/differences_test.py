@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Where the fork differs from pristine Optax on purpose; that it still does.
+"""The fork still differs from pristine Optax where it does so on purpose.
 
 Each test is a row of the table in patches/README.md.
 """

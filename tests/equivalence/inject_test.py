@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Injection without `static_args` is pristine's with the right ones.
+"""Injection without `static_args` does what pristine Optax does with them.
 
 Programs are compared as JAX traces them. With `--full`, each setting trains for
 three steps: bit-identical to pristine, and close to the plain optimizer.

@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""An injected optimizer is the one that is not, in every precision.
+"""An injected optimizer does what the plain one does, in every precision.
 
 The types of updates and states are compared for every factory, in bfloat16 and
 mixed trees. With `--full`, in all precisions, and three steps of each give the

@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Integers beside params: they are left alone, and change nothing else.
+"""Integers beside params are left alone, and change nothing else.
 
 The params have an entry for an integer, and so have the gradients: zeros, which
 all optimizers took, or what JAX gives for integers, which none did.

@@ -14,8 +14,8 @@
 # ==============================================================================
 """For filtered params, the fork computes what pristine Optax computes.
 
-Every public optimizer and wrapper: the same program, so the same bits at the
-same cost, from states of the same structure. With `--full`, that program is
+Every public optimizer and wrapper gives the same program, so the same bits at
+the same cost, from states of the same structure. With `--full`, that program is
 compared as XLA gets it, too, and takes ten steps.
 """
 

@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""`check`: the series is whole, and which patch stops on another Optax."""
+"""`check` says whether the series is whole, and which patch stops elsewhere."""
 
 import shutil
 

@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""`checkout`: patches/ as commits, and nothing of the user's lost."""
+"""`checkout` makes patches/ commits, and loses nothing of the user's."""
 
 import os
 import re

@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""The command line: help, and errors that say what to do."""
+"""The command line gives help, and errors that say what to do."""
 
 import os
 import subprocess

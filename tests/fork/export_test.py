@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""`export`: the commits of a work tree as patches, byte for byte the same."""
+"""`export` makes the commits of a work tree patches, the same byte for byte."""
 
 import shutil
 

@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""The fork beside other packages and other copies of Optax."""
+"""The fork works beside other packages and other copies of Optax."""
 
 import json
 import pathlib

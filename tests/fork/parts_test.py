@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Parts: how large a patch may be, and what goes with it."""
+"""The part of a patch says how large it may be, and what must go with it."""
 
 import optax_fork
 from optax_fork import parts

@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""tests/peers.py: a project's tests, on pristine Optax and on the fork."""
+"""tests/peers.py runs a project's tests on pristine Optax and on the fork."""
 
 import sys
 

@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""The pinned release: downloaded, compared with the pin, and imported."""
+"""The pinned release is downloaded, compared with the pin, and imported."""
 
 import io
 import sys

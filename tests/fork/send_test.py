@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""`send`: a branch with one patch by the user, and the text to go with it."""
+"""`send` makes a branch with one patch by the user, and writes its text."""
 
 import datetime
 

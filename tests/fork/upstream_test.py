@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""`upstream`: Optax's own checks, on each patch on its main branch."""
+"""`upstream` runs Optax's own checks on each patch on its main branch."""
 
 import sys
 

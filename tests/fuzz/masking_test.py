@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Random masks of random params and models."""
+"""Random masks choose what they say in random params and models."""
 
 from typing import NamedTuple
 

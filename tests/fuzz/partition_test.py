@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Random labels of random params and models."""
+"""Random labels group random params and models as they say."""
 
 import chex
 from hypothesis import given

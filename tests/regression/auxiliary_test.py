@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Line searches of a loss that returns more than a number."""
+"""Line searches take a loss that returns more than a number."""
 
 import operator
 import warnings

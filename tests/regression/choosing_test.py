@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Masks and labels by path, by accessor and by leaf, on real models."""
+"""Masks and labels by path, accessor and leaf choose right in real models."""
 
 from typing import Any
 

@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Muon's and GaLore's dimension numbers as a module, and as functions."""
+"""Muon's and GaLore's dimension numbers may be a module or a function."""
 
 import functools
 

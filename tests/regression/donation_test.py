@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Fresh states can be donated, with the params: they share no buffer."""
+"""Fresh states can be donated with the params, since they share no buffer."""
 
 import collections
 import warnings

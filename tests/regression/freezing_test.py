@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Freezing by every kind of mask, and by what to train."""
+"""Freezing takes every kind of mask, and what to train."""
 
 import functools
 

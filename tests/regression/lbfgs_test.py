@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""L-BFGS under a mask: its direction, and the structure of its state."""
+"""L-BFGS under a mask has the right direction and structure of its state."""
 
 import chex
 import jax

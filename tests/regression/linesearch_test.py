@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Line searches under masks: what is called back gets all params."""
+"""Line searches under masks call back with all params."""
 
 import chex
 import jax

@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Lookahead of masked optimizers, and of raw models."""
+"""Lookahead takes masked optimizers and raw models."""
 
 import chex
 import jax

@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""`tree_map_params` on states that hold a part of the params."""
+"""`tree_map_params` takes states that hold a part of the params."""
 
 import chex
 import equinox as eqx

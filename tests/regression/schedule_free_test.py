@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""`schedule_free_eval_params` of models, and of what a mask chooses."""
+"""`schedule_free_eval_params` takes models, and what a mask chooses."""
 
 import functools
 

@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""What the short form keeps; tests/conftest.py asks the same of all tests."""
+"""The short form keeps what it must; tests/conftest.py asks it of all tests."""
 
 from absl.testing import absltest
 from support import masks

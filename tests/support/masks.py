@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Every kind of mask, as a tree and as a function; each chooses the weights."""
+"""Masks of every kind, as trees and as functions; each chooses the weights."""
 
 import functools
 

@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Every setting of every public factory, to be run with two copies of Optax.
+"""Settings of all public factories, which can be run with two copies of Optax.
 
 A setting is a factory of `optax` or `optax.contrib` with its default arguments,
 or with one argument that has another value.
