@@ -130,7 +130,7 @@ _SABOTAGES = (
     Sabotage(
         breaks='an error message: it does not name the labels that there are',
         path='transforms/_resolving.py',
-        old=', the labels are {list(labels)}',
+        old='; the labels are {list(labels)}',
         new='',
         first='tests/regression/partition_test.py',
     ),
