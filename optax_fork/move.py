@@ -23,6 +23,7 @@ import sys
 
 import optax_fork
 from optax_fork import git
+from optax_fork import moved_files
 from optax_fork import picking
 from optax_fork import places
 from optax_fork import pin
@@ -37,15 +38,6 @@ DESCRIPTION = (
     ' conflict, or where it was killed.'
 )
 EXAMPLE = 'move 0.2.9'
-# What a move changes.
-_CHANGED = (
-    'CHANGELOG.md',
-    'optax_fork/pin.sha256',
-    'optax_fork/pin.txt',
-    'patches',
-    'pyproject.toml',
-    'setup.cfg',
-)
 
 
 def _version(text: str) -> str:
@@ -112,11 +104,11 @@ def move(checkout: pathlib.Path, version: str) -> str:
   if not progress.proven:
     picking.pick(progress)
     _prove(progress)
-    _refuse_changed(checkout, progress.before)
+    moved_files.refuse_changed(checkout, progress.before)
     progress.proven = True
     progress.save()
-  _refuse_changed(checkout, progress.before, progress.fork)
-  _install(progress.fork, checkout)
+  moved_files.refuse_changed(checkout, progress.before, progress.fork)
+  moved_files.install(progress.fork, checkout)
   told = _report(checkout, progress)
   _remove(root)
   return told
@@ -140,10 +132,11 @@ def undo(checkout: pathlib.Path) -> str:
       return 'No move is under way.'
   progress = picking.load(root)
   if progress.proven:
-    _refuse_changed(checkout, progress.before, progress.fork)
-    _install(progress.before, checkout)
+    moved_files.refuse_changed(checkout, progress.before, progress.fork)
+    moved_files.install(progress.before, checkout)
+  told = f'The move to Optax {progress.version} is dropped.'
   _remove(root)
-  return f'The move to Optax {progress.version} is dropped.'
+  return told
 
 
 def _directory(checkout: pathlib.Path) -> pathlib.Path:
@@ -152,10 +145,12 @@ def _directory(checkout: pathlib.Path) -> pathlib.Path:
 
 def _tool(checkout: pathlib.Path, *arguments: str) -> None:
   """Runs the tool of a checkout there, with its pin."""
+  path = [str(checkout), *filter(None, [os.environ.get('PYTHONPATH')])]
   result = subprocess.run(
       [sys.executable, '-m', 'optax_fork', *arguments],
       cwd=checkout,
-      env=os.environ | {'PYTHONPATH': str(checkout)},
+      # Also where Python is told not to look into the current directory.
+      env=os.environ | {'PYTHONPATH': os.pathsep.join(path)},
       capture_output=True,
       check=False,
       text=True,
@@ -177,20 +172,17 @@ def _prepare(
     work_tree.refuse_changes(tree)
     work_tree.refuse_unexported(tree)
   with work_tree.scratch_directory(root) as fresh:
-    old = fresh / 'old'
+    progress, old = picking.Progress(fresh, head=''), fresh / 'old'
     tool, ignore = 'optax_fork', shutil.ignore_patterns('__pycache__')
-    for target in (fresh / 'before', fresh / 'fork'):
+    for target in (progress.before, progress.fork):
       shutil.copytree(checkout / tool, target / tool, ignore=ignore)
-      for name, data in _contents(checkout).items():
-        (target / name).parent.mkdir(parents=True, exist_ok=True)
-        (target / name).write_bytes(data)
-    _tool(fresh / 'before', 'checkout', str(old))
-    progress = picking.Progress(fresh, pinned, version, head='')
+      moved_files.write(target, moved_files.read(checkout))
     release.pin_release(version, progress.fork / tool)
-    places.write_version(progress.fork, progress.old, version)
+    places.write_version(progress.fork, pinned, version)
     for path in (progress.fork / 'patches').glob('*.patch'):
       path.unlink()
     (progress.fork / 'patches' / series.SUMS).write_bytes(b'')
+    _tool(progress.before, 'checkout', str(old))
     _tool(progress.fork, 'checkout', str(progress.tree))
     git.run(
         progress.tree, 'fetch', '--quiet', '--no-tags', str(old),
@@ -204,11 +196,7 @@ def _prepare(
 
 def _prove(progress: picking.Progress) -> None:
   """Exports the new series, writes what follows from it, and checks it."""
-  dropped = [
-      patch
-      for patch in series.read(progress.before / 'patches')
-      if patch.name in progress.dropped
-  ]
+  dropped = _dropped(progress)
   reasons = {patch.subject: progress.dropped[patch.name] for patch in dropped}
   try:
     _tool(progress.fork, 'export', str(progress.tree))
@@ -224,58 +212,6 @@ def _prove(progress: picking.Progress) -> None:
     ) from error
 
 
-def _contents(checkout: pathlib.Path) -> dict[str, bytes]:
-  """Returns {path: content} of what a move changes in a checkout."""
-  paths = []
-  for name in _CHANGED:
-    path = checkout / name
-    paths += path.rglob('*') if path.is_dir() else [path]
-  names = {path.relative_to(checkout).as_posix(): path for path in paths}
-  return {
-      name: path.read_bytes()
-      for name, path in names.items()
-      if path.is_file()
-      and '__pycache__' not in name
-      and series.UNFINISHED not in name
-  }
-
-
-def _refuse_changed(checkout: pathlib.Path, *known: pathlib.Path) -> None:
-  """Raises ForkError when a file is as in none of the directories."""
-  found, wanted = _contents(checkout), [_contents(path) for path in known]
-  changed = [
-      name
-      for name in sorted(found.keys() | {*wanted[0]})
-      if all(found.get(name) != contents.get(name) for contents in wanted)
-  ]
-  if changed:
-    raise optax_fork.ForkError(
-        'These files were changed since the move began, and the move changes'
-        f' them: {", ".join(changed)}. Put them back, or begin again: `python'
-        ' -m optax_fork move --undo`.'
-    )
-
-
-def _install(source: pathlib.Path, checkout: pathlib.Path) -> None:
-  """Puts the files of a directory in place.
-
-  They are copied before anything changes. A run that is cut short leaves the
-  copies' directory, which ``series.read`` names.
-  """
-  wanted, there = _contents(source), _contents(checkout)
-  copies = checkout / 'patches' / f'{series.UNFINISHED}move'
-  shutil.rmtree(copies, ignore_errors=True)
-  for name, data in wanted.items():
-    (copies / name).parent.mkdir(parents=True, exist_ok=True)
-    (copies / name).write_bytes(data)
-  for name in wanted:
-    (checkout / name).parent.mkdir(parents=True, exist_ok=True)
-    os.replace(copies / name, checkout / name)
-  for name in there.keys() - wanted.keys():
-    (checkout / name).unlink()
-  shutil.rmtree(copies)
-
-
 def _remove(root: pathlib.Path) -> None:
   """Deletes the directory of a move: all of it, or what the next run clears."""
   with work_tree.scratch_directory(root) as fresh:
@@ -285,28 +221,36 @@ def _remove(root: pathlib.Path) -> None:
 def _report(checkout: pathlib.Path, progress: picking.Progress) -> str:
   """Returns what was done, and what is left to a person."""
   patches = series.read(checkout / 'patches')
-  dropped = {name[5:].removesuffix('.patch'): name for name in progress.dropped}
-  gone = {
-      patch.subject
-      for patch in series.read(progress.before / 'patches')
-      if patch.words in dropped
-  }
-  docs = [
-      doc.name
+  gone = {patch.subject for patch in _dropped(progress)}
+  lines = [
+      f'{checkout}: Optax {progress.version}, then {len(patches)} of'
+      f' {progress.done} patches, exported and checked'
+  ]
+  lines += [f'dropped {name}: {why}' for name, why in progress.dropped.items()]
+  lines.append('Left to you:')
+  if gone:
+    lines.append(
+        '- See that the release does all that the dropped patches did.'
+    )
+  lines += [
+      f'- patches/docs/{doc.name} needs a patch that is dropped.'
       for doc in series.documentation(checkout / 'patches')
       if gone.intersection(doc.needs)
   ]
-  naming = places.naming(checkout, progress.old)
-  return '\n'.join([
-      f'{checkout}: Optax {progress.version}, then {len(patches)} of'
-      f' {progress.done} patches, exported and checked',
-      *(f'dropped {name}: {why}' for name, why in progress.dropped.items()),
-      'Left to you:',
-      '- Run `tox`: it says, for example, where the requirements of Optax are'
-      ' others. `python -m optax_fork checkout` renews work/optax.',
+  lines += [
       '- Read the section of this version in CHANGELOG.md.',
-      *(f'- patches/docs/{name} needs a patch that is gone.' for name in docs),
+      '- Renew work/optax with `python -m optax_fork checkout`, and run `tox`:'
+      ' it tells, too, where the release has other requirements.',
       f'- These files name {progress.old}; say {progress.version} where it is'
       ' true of that:',
-      *(f'    {name}' for name in naming),
-  ])
+  ]
+  naming = places.naming(checkout, progress.old)
+  return '\n'.join(lines + [f'    {name}' for name in naming])
+
+
+def _dropped(progress: picking.Progress) -> list[series.Patch]:
+  return [
+      patch
+      for patch in series.read(progress.before / 'patches')
+      if patch.name in progress.dropped
+  ]

@@ -26,6 +26,7 @@ from typing import Optional
 
 import optax_fork
 from optax_fork import git
+from optax_fork import pin
 from optax_fork import series
 
 # The series on the old release, in the work tree on the new one.
@@ -40,8 +41,6 @@ class Progress:
   Attributes:
     root: the directory: ``before`` has the files that the move changes as they
       were, ``fork`` a checkout with the new pin, ``optax`` the work tree.
-    old: the release that the pin moves from.
-    version: the release that it moves to.
     head: the commit of the work tree after the last patch that is done.
     done: how many patches are done, of those there were.
     dropped: {name of a patch: why it was dropped}.
@@ -50,13 +49,21 @@ class Progress:
   """
 
   root: pathlib.Path
-  old: str
-  version: str
   head: str
   done: int = 0
   dropped: dict[str, str] = dataclasses.field(default_factory=dict)
   stopped: bool = False
   proven: bool = False
+
+  @property
+  def old(self) -> str:
+    """The release that the pin moves from."""
+    return pin.version(self.before / 'optax_fork')
+
+  @property
+  def version(self) -> str:
+    """The release that it moves to."""
+    return pin.version(self.fork / 'optax_fork')
 
   @property
   def before(self) -> pathlib.Path:
@@ -150,13 +157,12 @@ def _go_on(progress: Progress, patch: series.Patch) -> Optional[str]:
   tree = progress.tree
   if _open(tree):
     raise _conflict(progress, patch)
-  if (tree / '.git/CHERRY_PICK_HEAD').exists():
-    if _changes(tree):
-      # The message stays as it is.
-      git.run(tree, '-c', 'core.editor=true', 'cherry-pick', '--continue')
-      return None
-    git.run(tree, 'cherry-pick', '--skip')
-  elif git.text(tree, 'rev-parse', 'HEAD') != progress.head:
+  if (tree / '.git/CHERRY_PICK_HEAD').exists() and _changes(tree):
+    # The message stays as it is.
+    git.run(tree, '-c', 'core.editor=true', 'cherry-pick', '--continue')
+    return None
+  git.run(tree, 'cherry-pick', '--quit')
+  if git.text(tree, 'rev-parse', 'HEAD') != progress.head:
     return None
   return f'left out at a conflict with Optax {progress.version}'
 
@@ -180,8 +186,7 @@ def _conflict(
   command = 'python -m optax_fork move'
   return optax_fork.ForkError(
       f'{patch.name} ({patch.subject}) is in conflict with Optax'
-      f' {progress.version}; {progress.done} patches before it are done. Files:'
-      f'\n  '
+      f' {progress.version}, after {progress.done} that are done. Files:\n  '
       + '\n  '.join(files)
       + f'\nResolve them there and go on:\n  cd {progress.tree}'
       + f'\n  git add {" ".join(files)}'

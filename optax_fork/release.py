@@ -68,7 +68,8 @@ def pin_release(version: str, package: pathlib.Path) -> None:
   """Downloads a release, compares what came, and writes the pin of it.
 
   pip compares each archive with the digest that the index gives. The wheel and
-  the sdist have to hold the same package, of this version.
+  the sdist have to hold the same package, of this version. The day of the
+  release is that of the newest file of the wheel.
 
   Args:
     version: such as ``'0.2.9'``.
@@ -78,18 +79,16 @@ def pin_release(version: str, package: pathlib.Path) -> None:
     ForkError: when pip cannot download an archive, one has another digest than
       the index gives, or they are not what a release is.
   """
-  digests, contents = {}, {}
+  kept, digests, contents = {}, {}, {}
   for kind in ('wheel', 'sdist'):
     path = pristine.download(kind, [f'optax==={version}'], f'Optax {version}')
+    kept[kind], contents[kind] = path, _package(path, kind)
     digests[kind] = pin.sha256(path.read_bytes())
-    contents[kind] = _package(path, kind)
-    if kind == 'wheel':
-      released = _newest_file(path)
   if contents['wheel'] != contents['sdist']:
     different = dict(contents['wheel'].items() ^ contents['sdist'].items())
     raise optax_fork.ForkError(
-        f'The wheel and the sdist of Optax {version} differ, so the index holds'
-        f' no release that can be trusted: {", ".join(sorted(different))}.'
+        f'The wheel and the sdist of Optax {version} are not of one release:'
+        f' they differ in {", ".join(sorted(different))}.'
     )
   stamp = f'__version__ = "{version}"\n'.encode()
   if contents['wheel'].get('optax/__init__.py', b'').count(stamp) != 1:
@@ -98,6 +97,7 @@ def pin_release(version: str, package: pathlib.Path) -> None:
         f' no line {stamp.decode().strip()}.'
     )
   sums = {name: pin.sha256(data) for name, data in contents['wheel'].items()}
+  released = _newest_file(kept['wheel'])
   pin.write(package, sums, version=version, released=released, **digests)
 
 

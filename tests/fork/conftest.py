@@ -119,10 +119,11 @@ def _fork(made_once, tmp_path, monkeypatch):
   )
   made = made_once('main', lambda target: fake_main.make(tree, target))
   copy = shutil.copytree(made, tmp_path / 'made', symlinks=True)
-  release = pristine.archive('sdist').parent
+  releases = [pristine.archive(kind).parent for kind in ('sdist', 'wheel')]
   cache = tmp_path / 'cache/optax_fork'
   fake_main.write_hooks(cache)
-  (cache / release.name).symlink_to(release)
+  for release in releases:
+    (cache / release.name).symlink_to(release)
   monkeypatch.setenv('XDG_CACHE_HOME', str(cache.parent))
   monkeypatch.setenv('OPTAX_MAIN', str(copy / 'main'))
   monkeypatch.chdir(copy / 'fork')
