@@ -344,7 +344,7 @@ def test_undo_drops_what_is_prepared(run, stopped):
   assert os.listdir(stopped / 'work') == ['optax']
 
 
-def test_files_that_were_changed_meanwhile_are_kept(run, stopped):
+def test_files_that_were_changed_meanwhile_are_kept(run, stopped, tmp_path):
   changes = stopped / 'CHANGELOG.md'
   before = changes.read_text()
   changes.write_text(before + 'Mine.\n')
@@ -355,6 +355,9 @@ def test_files_that_were_changed_meanwhile_are_kept(run, stopped):
   assert 'were changed since the move began' in output
   assert 'them: CHANGELOG.md. Put' in output
   assert _files(stopped) == mine
+  undone = shutil.copytree(stopped, tmp_path / 'undone', symlinks=True)
+  must_tool(undone, 'move', '--undo')
+  assert _files(undone) == mine
   changes.write_text(before)
   assert run('move', VERSION)[0] == 0
 
