@@ -28,6 +28,7 @@ from optax_fork import check
 from optax_fork import checkout
 from optax_fork import demo
 from optax_fork import export
+from optax_fork import move
 from optax_fork import send
 from optax_fork import status
 from optax_fork import upstream
@@ -37,6 +38,7 @@ COMMANDS = {
     'checkout': checkout,
     'export': export,
     'check': check,
+    'move': move,
     'upstream': upstream,
     'send': send,
     'demo': demo,

@@ -15,11 +15,9 @@
 """The command ``checkout``: patches/ as the commits of a git work tree."""
 
 import argparse
-import contextlib
 import os
 import pathlib
-import shutil
-from typing import Iterator, Optional
+from typing import Optional
 
 import optax_fork
 from optax_fork import git
@@ -90,7 +88,7 @@ def checkout(
     left = _recover(tree)
     work_tree.refuse_changes(tree)
     work_tree.refuse_unexported(tree)
-  with _scratch_directory(tree) as fresh:
+  with work_tree.scratch_directory(tree) as fresh:
     try:
       work_tree.create(fresh, found, author)
     finally:
@@ -99,21 +97,6 @@ def checkout(
     if renewed:
       _renew(tree, fresh, author)
   return f'{tree}: Optax {pin.version()}, then {len(found)} patches{left}'
-
-
-@contextlib.contextmanager
-def _scratch_directory(tree: pathlib.Path) -> Iterator[pathlib.Path]:
-  """Gives the path of a directory beside a tree, on the same file system.
-
-  It is always the same, so that a run clears up after one that was killed.
-  """
-  fresh = tree.with_name(f'.{tree.name}.unfinished')
-  try:
-    if fresh.exists():
-      shutil.rmtree(fresh)
-    yield fresh
-  finally:
-    shutil.rmtree(fresh, ignore_errors=True)
 
 
 def _renew(

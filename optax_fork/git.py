@@ -77,7 +77,7 @@ def run(
     )
   except FileNotFoundError as error:
     raise optax_fork.ForkError(
-        'checkout, export and check need git, and there is none on the PATH.'
+        'This command needs git, and there is none on the PATH.'
     ) from error
   if result.returncode:
     said = (result.stdout + result.stderr).decode(errors='replace').strip()

@@ -22,6 +22,13 @@ import optax_fork
 
 # pip requirement lines with the hashes of the release's wheel and sdist.
 REQUIREMENTS = pathlib.Path(__file__).with_name('pin.txt')
+_TEXT = """\
+# The Optax release that the fork is built from: the wheel, then the sdist.
+# Released: {released}
+optax==={version} \\
+    --hash=sha256:{wheel} \\
+    --hash=sha256:{sdist}
+"""
 _DIGESTS = pathlib.Path(__file__).with_name('pin.sha256')
 
 
@@ -49,9 +56,14 @@ def write_sums(path: pathlib.Path, sums: dict[str, str]) -> None:
   path.write_text(''.join(lines), 'utf-8', newline='\n')
 
 
-def version() -> str:
-  """Returns the version of Optax that the fork is built from."""
-  return re.search(r'^optax===(\S+)', REQUIREMENTS.read_text('utf-8'), re.M)[1]
+def version(package: pathlib.Path = REQUIREMENTS.parent) -> str:
+  """Returns the version of Optax that the fork is built from.
+
+  Args:
+    package: the directory ``optax_fork`` whose pin is read, if not this one.
+  """
+  text = (package / REQUIREMENTS.name).read_text('utf-8')
+  return re.search(r'^optax===(\S+)', text, re.M)[1]
 
 
 def released() -> str:
@@ -81,3 +93,19 @@ def compare(root: pathlib.Path, sums: dict[str, str]) -> list[str]:
     elif sha256(path.read_bytes()) != digest:
       problems.append(f'{name} has another digest')
   return problems
+
+
+def write(
+    package: pathlib.Path, sums: dict[str, str], **fields: str
+) -> None:
+  """Writes the pin of a release.
+
+  Args:
+    package: the directory ``optax_fork`` of a checkout.
+    sums: {path: digest} of all files of the release's package.
+    **fields: ``version``, ``released`` (the day), and the digests ``wheel`` and
+      ``sdist``.
+  """
+  write_sums(package / _DIGESTS.name, sums)
+  text = _TEXT.format(**fields)
+  (package / REQUIREMENTS.name).write_text(text, 'utf-8', newline='\n')

@@ -83,22 +83,42 @@ def archive(kind: str) -> pathlib.Path:
   for path in kept.glob('optax-*'):
     if pin.sha256(path.read_bytes()) == digest:
       return path
+  requirement = ['--require-hashes', '--requirement', str(pin.REQUIREMENTS)]
+  return download(
+      kind, requirement, f'Optax {pin.version()} that {pin.REQUIREMENTS} pins'
+  )
+
+
+def download(kind: str, requirement: list[str], name: str) -> pathlib.Path:
+  """Downloads an archive of Optax with pip; the cache keeps it.
+
+  Args:
+    kind: ``'wheel'`` or ``'sdist'``.
+    requirement: what pip is to download, as arguments of it.
+    name: what an error calls it.
+
+  Returns:
+    The path of the archive in the cache.
+
+  Raises:
+    ForkError: when pip cannot download it, or it has another hash than the
+      index or the requirement says.
+  """
   source = '--only-binary' if kind == 'wheel' else '--no-binary'
   with _scratch() as scratch:
     command = [sys.executable, '-m', 'pip', 'download', '-qq', '--no-deps']
-    command += ['--require-hashes', source, ':all:', '--dest', scratch]
-    command += ['--requirement', str(pin.REQUIREMENTS)]
+    command += [source, ':all:', '--dest', scratch, *requirement]
     command += ['--disable-pip-version-check']
     result = subprocess.run(
         command, capture_output=True, check=False, text=True
     )
     if result.returncode:
       raise optax_fork.ForkError(
-          f'pip could not get the {kind} of Optax {pin.version()} that'
-          f' {pin.REQUIREMENTS} pins. Once it is there, {cache()} keeps it; to'
-          f' get it, pip needs an index:\n{result.stderr.strip()}'
+          f'pip could not get the {kind} of {name}. Once it is there, {cache()}'
+          f' keeps it; to get it, pip needs an index:\n{result.stderr.strip()}'
       )
     (downloaded,) = pathlib.Path(scratch).glob('optax-*')
+    kept = cache() / pin.sha256(downloaded.read_bytes())
     kept.mkdir(exist_ok=True)
     return downloaded.replace(kept / downloaded.name)
 
@@ -114,7 +134,7 @@ def unpack(target: pathlib.Path, kind: str) -> None:
     ForkError: when a file is missing or is not as the pin says.
   """
   source = archive(kind)
-  for name, data in _files(source, kind):
+  for name, data in files(source, kind):
     parts = pathlib.PurePosixPath(name).parts
     if parts[0] == '/' or '..' in parts:
       raise optax_fork.ForkError(f'{source} holds {name}, which lies outside.')
@@ -131,10 +151,16 @@ def unpack(target: pathlib.Path, kind: str) -> None:
     )
 
 
-def _files(
-    source: pathlib.Path, kind: str
-) -> Iterator[tuple[str, bytes]]:
-  """Yields name and content of the files in an archive."""
+def files(source: pathlib.Path, kind: str) -> Iterator[tuple[str, bytes]]:
+  """Yields name and content of the files in an archive.
+
+  Args:
+    source: the path of the archive.
+    kind: ``'wheel'`` or ``'sdist'``.
+
+  Raises:
+    ForkError: when it holds a link.
+  """
   if kind == 'wheel':
     with zipfile.ZipFile(source) as opened:
       for member in opened.infolist():
@@ -178,11 +204,12 @@ def load(root: Optional[pathlib.Path] = None) -> types.ModuleType:
     ForkError: when the release is not in the cache and cannot be downloaded.
 
   Examples:
+    >>> from optax_fork import pin
     >>> from optax_fork import pristine
     >>> import optax
     >>> upstream = pristine.load()
-    >>> upstream.__version__
-    '0.2.8'
+    >>> upstream.__version__ == pin.version()
+    True
     >>> optax is upstream
     False
   """

@@ -144,9 +144,10 @@ def read(directory: pathlib.Path) -> list[Patch]:
   for name in set(names) - set(patches) - {SUMS, *_BESIDE}:
     if name.startswith(UNFINISHED):
       raise optax_fork.ForkError(
-          f'{directory / name}: an export was cut short, and the patches are'
-          ' perhaps of two series. Run `python -m optax_fork export` again; or'
-          ' delete what is named here, and take the patches from git.'
+          f'{directory / name}: an export or a move was cut short, and the'
+          ' patches are perhaps of two series. Run `python -m optax_fork'
+          ' export` again, or `move` if it was that; or delete what is named'
+          ' here, and take the patches from git.'
       )
     raise optax_fork.ForkError(
         f'{directory / name} does not belong there: patches/ holds'

@@ -16,9 +16,11 @@
 
 import argparse
 import json
-from typing import Any
+from typing import Any, Optional
 
 from optax_fork import manifest
+from optax_fork import pin
+from optax_fork import release
 
 DESCRIPTION = (
     'Say which Optax is imported and whether it is an intact fork. The exit'
@@ -31,10 +33,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
       '--json', action='store_true', help='print what was found for programs'
   )
+  parser.add_argument(
+      '--newer',
+      action='store_true',
+      help='ask pip, too, whether there is a newer Optax than the pin',
+  )
 
 
 def run(args: argparse.Namespace) -> int:
   found = inspect()
+  if args.newer:
+    found |= {'pinned': pin.version(), 'newest': release.newest()}
   print(json.dumps(found, indent=1) if args.json else describe(found))
   return 0 if found['intact'] else 1
 
@@ -91,4 +100,18 @@ def describe(found: dict[str, Any]) -> str:
   else:
     lines.append(f'not an intact fork: {found["reason"]}')
     lines += [f'  {line}' for line in found['damaged']]
+  if 'newest' in found:
+    lines.append(_newer(found['pinned'], found['newest']))
   return '\n'.join(lines)
+
+
+def _newer(pinned: str, newest: Optional[str]) -> str:
+  """Returns a line that says whether there is a newer Optax than the pin."""
+  if newest is None:
+    return f'pip cannot say whether Optax {pinned}, the pin, is the newest'
+  if not release.is_newer(newest, pinned):
+    return f'Optax {pinned}, the pin, is the newest that pip knows'
+  return (
+      f'Optax {newest} is newer than {pinned}, the pin; in a checkout, `python'
+      f' -m optax_fork move {newest}` moves it'
+  )

@@ -22,9 +22,11 @@ that it goes to: where a run finds that ref, the one before it was cut short.
 """
 
 import argparse
+import contextlib
 import pathlib
 import re
-from typing import Optional
+import shutil
+from typing import Iterator, Optional
 
 import optax_fork
 from optax_fork import git
@@ -63,6 +65,21 @@ def author(text: str) -> tuple[str, str]:
   if not match:
     raise argparse.ArgumentTypeError(f'wanted NAME <EMAIL>, found {text!r}')
   return match[1], match[2]
+
+
+@contextlib.contextmanager
+def scratch_directory(target: pathlib.Path) -> Iterator[pathlib.Path]:
+  """Gives the path of a directory beside another, on the same file system.
+
+  It is always the same, so that a run clears up after one that was killed.
+  """
+  fresh = target.with_name(f'.{target.name}.unfinished')
+  try:
+    if fresh.exists():
+      shutil.rmtree(fresh)
+    yield fresh
+  finally:
+    shutil.rmtree(fresh, ignore_errors=True)
 
 
 def create(
@@ -142,11 +159,12 @@ def set_refs(tree: pathlib.Path, base: str, exported: str) -> None:
 
 def refuse_under_way(tree: pathlib.Path) -> None:
   """Raises ForkError when git waits for the user to go on."""
-  for state in ('rebase-merge', 'rebase-apply', 'MERGE_HEAD'):
-    if (tree / '.git' / state).exists():
-      raise optax_fork.ForkError(
-          f'A rebase, am or merge is under way in {tree}: finish or abort it.'
-      )
+  states = ('rebase-merge', 'rebase-apply', 'MERGE_HEAD', 'CHERRY_PICK_HEAD')
+  if any((tree / '.git' / state).exists() for state in states):
+    raise optax_fork.ForkError(
+        f'A rebase, am, merge or cherry-pick is under way in {tree}: finish or'
+        ' abort it.'
+    )
 
 
 def refuse_changes(tree: pathlib.Path) -> None:

@@ -134,10 +134,11 @@ def _fork(made_once, made, tmp_path, monkeypatch):
   tree = made / 'work/optax'
   seed = made_once('main', lambda target: fake_main.make(tree, target))
   copy = shutil.copytree(seed, tmp_path / 'made', symlinks=True)
-  release = pristine.archive('sdist').parent
+  releases = [pristine.archive(kind).parent for kind in ('sdist', 'wheel')]
   cache = tmp_path / 'cache/optax_fork'
   fake_main.write_hooks(cache)
-  (cache / release.name).symlink_to(release)
+  for release in releases:
+    (cache / release.name).symlink_to(release)
   monkeypatch.setenv('XDG_CACHE_HOME', str(cache.parent))
   monkeypatch.setenv('OPTAX_MAIN', str(copy / 'main'))
   monkeypatch.chdir(copy / 'fork')

@@ -33,6 +33,7 @@ import pytest
 from support.environments import BUILD
 from support.environments import call
 from support.environments import commit
+from support.environments import COUNT
 from support.environments import git
 from support.environments import kill
 from support.environments import must
@@ -40,24 +41,9 @@ from support.environments import must_tool
 from support.environments import offline
 from support.environments import TOOL
 from support.environments import tool
+from support.environments import UNTIL
 
 _KILLED = -signal.SIGKILL
-# Kills a program the n-th time that it does something to some path.
-_COUNT = """
-import os, runpy, signal, sys
-_, event, path, left, *sys.argv[1:] = sys.argv
-left = int(left)
-def count(name, arguments):
-  global left
-  if name == event and any(path in str(part) for part in arguments[:2]):
-    left -= 1
-    if not left:
-      os.killpg(0, signal.SIGKILL)
-sys.addaudithook(count)
-"""
-_UNTIL = _COUNT + (
-    "runpy.run_module('optax_fork', run_name='__main__', alter_sys=True)"
-)
 _PRISTINE = 'from optax_fork import pristine; pristine.directory()'
 
 
@@ -125,7 +111,7 @@ def test_new_tree(checkout, moments, scratch, tree):
 
 def test_new_tree_in_the_last_moment(checkout, scratch):
   code = kill(
-      sys.executable, '-c', _UNTIL, 'os.rename', 'work/optax', '1', 'checkout',
+      sys.executable, '-c', UNTIL, 'os.rename', 'work/optax', '1', 'checkout',
       cwd=checkout, **scratch,
   )  # fmt: skip
   assert code == _KILLED
@@ -336,7 +322,7 @@ def test_export_among_the_files(changed, scratch):
       ('os.remove', f'/patches/{dropped}', 1),
   ):
     code = kill(
-        sys.executable, '-c', _UNTIL, event, path, count, 'export',
+        sys.executable, '-c', UNTIL, event, path, count, 'export',
         cwd=checkout, **scratch,
     )  # fmt: skip
     assert code == _KILLED
@@ -381,7 +367,7 @@ def test_release_on_its_way_to_the_cache(checkout, scratch, tmp_path):
   ):
     before = unfinished()
     code = kill(
-        sys.executable, '-c', _COUNT + _PRISTINE, event, path, '1',
+        sys.executable, '-c', COUNT + _PRISTINE, event, path, '1',
         cwd=checkout, **settings,
     )  # fmt: skip
     assert code == _KILLED

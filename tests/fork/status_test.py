@@ -21,7 +21,9 @@ from optax_fork import pin
 from optax_fork import pristine
 from optax_fork import series
 import pytest
+from support import fake_release
 from support.environments import fork_version
+from support.environments import offline
 from support.environments import REPOSITORY
 from support.environments import tool
 
@@ -35,10 +37,10 @@ def _fork(tmp_path, wheel):
   return root
 
 
-def _status(root, *arguments, cwd=None):
+def _status(root, *arguments, cwd=None, **environ):
   """Says which Optax a program imports that looks in root first."""
   return tool(
-      cwd or root.parent, 'status', *arguments, PYTHONPATH=str(root)
+      cwd or root.parent, 'status', *arguments, PYTHONPATH=str(root), **environ
   )
 
 
@@ -107,6 +109,38 @@ def test_environment_without_optax_and_one_with_a_work_tree(
   result = environment.tool('status', cwd=REPOSITORY)
   assert result.code == 1
   assert 'this is a git checkout' in result.output
+
+
+def test_newer_release_is_told_where_pip_knows_one(fork, tmp_path):
+  index, newer = fake_release.make(tmp_path / 'index', {}), fake_release.VERSION
+  result = _status(fork, '--newer', **index)
+  assert result.code == 0, result.output
+  said = f'Optax {newer} is newer than {pin.version()}, the pin'
+  assert said in result.output
+  found = json.loads(_status(fork, '--newer', '--json', **index).output)
+  assert (found['pinned'], found['newest']) == (pin.version(), newer)
+  # Without it, nothing is looked up.
+  result = _status(fork, **index)
+  assert newer not in result.output
+  # The fork itself is no release, nor is what is older.
+  links = tmp_path / 'links'
+  links.mkdir()
+  for version in ('0.0.1', '99.0+masks.1'):
+    (links / f'optax-{version}-py3-none-any.whl').touch()
+  result = _status(fork, '--newer', **offline(tmp_path, links))
+  assert result.code == 0, result.output
+  assert f'Optax {pin.version()}, the pin, is the newest' in result.output
+
+
+def test_newer_release_is_not_known_offline(fork, tmp_path):
+  settings = offline(tmp_path)
+  result = _status(fork, '--newer', **settings)
+  assert result.code == 0, result.output
+  assert 'intact: all files are as they were built' in result.output
+  said = f'pip cannot say whether Optax {pin.version()}, the pin, is the newest'
+  assert result.output.splitlines()[-1] == said
+  found = json.loads(_status(fork, '--newer', '--json', **settings).output)
+  assert (found['newest'], found['intact']) == (None, True)
 
 
 @pytest.mark.full

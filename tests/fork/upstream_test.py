@@ -17,6 +17,7 @@
 import sys
 
 from optax_fork import main_branch
+from optax_fork import pin
 from optax_fork import upstream
 from optax_fork import upstream_programs
 import pytest
@@ -173,7 +174,8 @@ def test_bundle_is_main_too(fork, run):
   git(main, 'bundle', 'create', bundle, 'main', 'snapshot')
   code, output = run('check', '--onto', bundle)
   assert code == 0
-  assert 'Optax 0.2.8' in output.splitlines()[0]  # And not main's last commit.
+  # And not main's last commit.
+  assert f'Optax {pin.version()}' in output.splitlines()[0]
 
 
 def test_backport_is_left_out_where_main_has_it(fork, run):

@@ -1,0 +1,256 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""The command ``move``: the pin, and the series, to another release."""
+
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import optax_fork
+from optax_fork import git
+from optax_fork import moved_files
+from optax_fork import picking
+from optax_fork import places
+from optax_fork import pin
+from optax_fork import release
+from optax_fork import series
+from optax_fork import work_tree
+
+DESCRIPTION = (
+    'Move the pin and the series to another release of Optax. All is made in'
+    ' work/move: the pin, the patches and the work tree stay as they are until'
+    ' the new series is exported and checked there. Run it again after a'
+    ' conflict, or where it was killed.'
+)
+EXAMPLE = 'move 0.2.9'
+
+
+def _version(text: str) -> str:
+  try:
+    return release.parse(text)
+  except ValueError as error:
+    raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  group = parser.add_mutually_exclusive_group(required=True)
+  group.add_argument(
+      'version',
+      nargs='?',
+      type=_version,
+      metavar='VERSION',
+      help='the release, which pip downloads',
+  )
+  group.add_argument(
+      '--undo',
+      action='store_true',
+      help='drop a move that has not come to its end',
+  )
+
+
+def run(args: argparse.Namespace) -> int:
+  checkout = series.find().parent
+  print(undo(checkout) if args.undo else move(checkout, args.version))
+  return 0
+
+
+def move(checkout: pathlib.Path, version: str) -> str:
+  """Moves the pin and the series of a checkout to another release.
+
+  A run that is cut short, or stops at a conflict, leaves the checkout as it was
+  and ``work/move`` for the next run. Once the new series is proven, its files
+  take the place of the old ones; a run that is cut short there is run again.
+
+  Args:
+    checkout: a checkout of the fork.
+    version: the release.
+
+  Returns:
+    Lines that say what was done, what was dropped and what is left to do.
+
+  Raises:
+    ForkError: when the release is not what the index says, the work tree has
+      what is not exported, a patch is in conflict, the new series does not pass
+      ``check``, or files that the move changes were changed meanwhile. It names
+      them and the way to go on.
+  """
+  root = _directory(checkout)
+  if not root.exists():
+    pinned = pin.version(checkout / 'optax_fork')
+    if version == pinned:
+      return f'The pin is Optax {version}.'
+    _prepare(checkout, pinned, version, root)
+  progress = picking.load(root)
+  if progress.version != version:
+    raise optax_fork.ForkError(
+        f'A move to Optax {progress.version} is under way in {root}. Go on with'
+        ' it, or drop it first: `python -m optax_fork move --undo`.'
+    )
+  if not progress.proven:
+    picking.pick(progress)
+    _prove(progress)
+    moved_files.refuse_changed(checkout, progress.before)
+    progress.proven = True
+    progress.save()
+  moved_files.refuse_changed(checkout, progress.before, progress.fork)
+  moved_files.install(progress.fork, checkout)
+  told = _report(checkout, progress)
+  _remove(root)
+  return told
+
+
+def undo(checkout: pathlib.Path) -> str:
+  """Drops a move, and takes back what a run that was killed has put in place.
+
+  Args:
+    checkout: a checkout of the fork.
+
+  Returns:
+    A line that says what was done.
+
+  Raises:
+    ForkError: when the user has changed a file that it would take back.
+  """
+  root = _directory(checkout)
+  if not root.exists():
+    with work_tree.scratch_directory(root):  # Clears up what a run left.
+      return 'No move is under way.'
+  progress = picking.load(root)
+  if progress.proven:
+    moved_files.refuse_changed(checkout, progress.before, progress.fork)
+    moved_files.install(progress.before, checkout)
+  told = f'The move to Optax {progress.version} is dropped.'
+  _remove(root)
+  return told
+
+
+def _directory(checkout: pathlib.Path) -> pathlib.Path:
+  return checkout / 'work/move'
+
+
+def _tool(checkout: pathlib.Path, *arguments: str) -> None:
+  """Runs the tool of a checkout there, with its pin."""
+  path = [str(checkout), *filter(None, [os.environ.get('PYTHONPATH')])]
+  result = subprocess.run(
+      [sys.executable, '-m', 'optax_fork', *arguments],
+      cwd=checkout,
+      # Also where Python is told not to look into the current directory.
+      env=os.environ | {'PYTHONPATH': os.pathsep.join(path)},
+      capture_output=True,
+      check=False,
+      text=True,
+  )
+  if result.returncode:
+    said = (result.stdout + result.stderr).strip().removeprefix('error: ')
+    raise optax_fork.ForkError(said or f'exit status {result.returncode}')
+
+
+def _prepare(
+    checkout: pathlib.Path, pinned: str, version: str, root: pathlib.Path
+) -> None:
+  """Makes the directory of a move, up to the first patch.
+
+  It gets its name when it is whole.
+  """
+  tree = checkout / 'work/optax'
+  if work_tree.ref(tree, work_tree.BASE):
+    work_tree.refuse_changes(tree)
+    work_tree.refuse_unexported(tree)
+  with work_tree.scratch_directory(root) as fresh:
+    progress, old = picking.Progress(fresh, head=''), fresh / 'old'
+    tool, ignore = 'optax_fork', shutil.ignore_patterns('__pycache__')
+    for target in (progress.before, progress.fork):
+      shutil.copytree(checkout / tool, target / tool, ignore=ignore)
+      moved_files.write(target, moved_files.read(checkout))
+    release.pin_release(version, progress.fork / tool)
+    places.write_version(progress.fork, pinned, version)
+    for path in (progress.fork / 'patches').glob('*.patch'):
+      path.unlink()
+    (progress.fork / 'patches' / series.SUMS).write_bytes(b'')
+    _tool(progress.before, 'checkout', str(old))
+    _tool(progress.fork, 'checkout', str(progress.tree))
+    git.run(
+        progress.tree, 'fetch', '--quiet', '--no-tags', str(old),
+        f'+{work_tree.BRANCH}:{picking.OLD}',
+    )  # fmt: skip
+    shutil.rmtree(old)
+    progress.head = git.text(progress.tree, 'rev-parse', 'HEAD')
+    progress.save()
+    os.replace(fresh, root)
+
+
+def _prove(progress: picking.Progress) -> None:
+  """Exports the new series, writes what follows from it, and checks it."""
+  dropped = _dropped(progress)
+  reasons = {patch.subject: progress.dropped[patch.name] for patch in dropped}
+  try:
+    _tool(progress.fork, 'export', str(progress.tree))
+    places.write_patches(progress.fork, dropped)
+    places.write_changelog(progress.fork, progress.version, reasons)
+    _tool(progress.fork, 'check')
+  except optax_fork.ForkError as error:
+    raise optax_fork.ForkError(
+        f'The series is on Optax {progress.version} and does not pass yet:\n'
+        f'{error}\nPut it right in {progress.tree}, where a patch is a commit,'
+        f' or in {progress.fork}, where its row is. Then run `python -m'
+        f' optax_fork move {progress.version}` again; `move --undo` drops all.'
+    ) from error
+
+
+def _remove(root: pathlib.Path) -> None:
+  """Deletes the directory of a move: all of it, or what the next run clears."""
+  with work_tree.scratch_directory(root) as fresh:
+    os.replace(root, fresh)
+
+
+def _report(checkout: pathlib.Path, progress: picking.Progress) -> str:
+  """Returns what was done, and what is left to a person."""
+  patches = series.read(checkout / 'patches')
+  gone = {patch.subject for patch in _dropped(progress)}
+  lines = [
+      f'{checkout}: Optax {progress.version}, then {len(patches)} of'
+      f' {progress.done} patches, exported and checked'
+  ]
+  lines += [f'dropped {name}: {why}' for name, why in progress.dropped.items()]
+  lines.append('Left to you:')
+  if gone:
+    lines.append(
+        '- See that the release does all that the dropped patches did.'
+    )
+  lines += [
+      f'- patches/docs/{doc.name} needs a patch that is dropped.'
+      for doc in series.documentation(checkout / 'patches')
+      if gone.intersection(doc.needs)
+  ]
+  lines += [
+      '- Read the section of this version in CHANGELOG.md.',
+      '- Renew work/optax with `python -m optax_fork checkout`, and run `tox`:'
+      ' it tells, too, where the release has other requirements.',
+      f'- These files name {progress.old}; say {progress.version} where it is'
+      ' true of that:',
+  ]
+  naming = places.naming(checkout, progress.old)
+  return '\n'.join(lines + [f'    {name}' for name in naming])
+
+
+def _dropped(progress: picking.Progress) -> list[series.Patch]:
+  return [
+      patch
+      for patch in series.read(progress.before / 'patches')
+      if patch.name in progress.dropped
+  ]

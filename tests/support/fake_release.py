@@ -1,0 +1,111 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""A local index with a release of Optax that nobody has published."""
+
+import hashlib
+import io
+import os
+import pathlib
+import tarfile
+from typing import Optional
+import zipfile
+
+from optax_fork import pin
+from optax_fork import pristine
+
+VERSION = f'{pin.version()}.1'
+# The project of an sdist that needs nothing to say what it is.
+_PROJECT = """
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+"""
+_BACKEND = """
+import pathlib
+def prepare_metadata_for_build_wheel(directory, settings=None):
+  target = pathlib.Path(directory) / 'optax.dist-info'
+  target.mkdir()
+  (target / 'METADATA').write_text({metadata!r})
+  return target.name
+def build_wheel(*_):
+  raise NotImplementedError
+"""
+_DATE = (2026, 11, 5, 0, 0, 0)
+
+
+def make(
+    index: pathlib.Path,
+    changes: dict[str, str],
+    only_sdist: Optional[dict[str, str]] = None,
+    stamp: str = VERSION,
+) -> dict[str, str]:
+  """Makes an index that holds ``VERSION`` of Optax alone.
+
+  Args:
+    index: a directory that does not exist.
+    changes: {path: content} of files that are not as in the pinned release.
+    only_sdist: the same, for its sdist alone.
+    stamp: the version that ``optax.__version__`` says.
+
+  Returns:
+    Variables with which pip finds nothing else.
+  """
+  files = {
+      name: data
+      for name, data in pristine.files(pristine.archive('wheel'), 'wheel')
+      if name.startswith('optax/')
+  }
+  lines = files['optax/__init__.py'].decode().splitlines(keepends=True)
+  stamped = f'__version__ = "{stamp}"\n'
+  lines = [stamped if x.startswith('__version__') else x for x in lines]
+  files['optax/__init__.py'] = ''.join(lines).encode()
+  files |= {name: text.encode() for name, text in changes.items()}
+  metadata = f'Metadata-Version: 2.1\nName: optax\nVersion: {VERSION}\n'
+  page = index / 'simple/optax/index.html'
+  page.parent.mkdir(parents=True)
+  wheel = page.with_name(f'optax-{VERSION}-py3-none-any.whl')
+  info = f'optax-{VERSION}.dist-info'
+  tag = 'Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n'
+  with zipfile.ZipFile(wheel, 'w', zipfile.ZIP_DEFLATED) as opened:
+    for name, data in (
+        files
+        | {f'{info}/METADATA': metadata, f'{info}/WHEEL': tag}
+        | {f'{info}/RECORD': ''}
+    ).items():
+      opened.writestr(zipfile.ZipInfo(name, _DATE), data)
+  sdist = page.with_name(f'optax-{VERSION}.tar.gz')
+  files |= {name: text.encode() for name, text in (only_sdist or {}).items()}
+  backend = _BACKEND.format(metadata=metadata)
+  with tarfile.open(sdist, 'w:gz', compresslevel=1) as opened:
+    for name, data in (
+        files
+        | {'PKG-INFO': metadata.encode(), 'pyproject.toml': _PROJECT.encode()}
+        | {'backend.py': backend.encode()}
+    ).items():
+      member = tarfile.TarInfo(f'optax-{VERSION}/{name}')
+      member.size = len(data)
+      opened.addfile(member, io.BytesIO(data))
+  links = ''
+  for path in (wheel, sdist):
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    links += f'<a href="{path.name}#sha256={digest}">{path.name}</a>\n'
+  page.write_text(f'<!DOCTYPE html>\n<html><body>\n{links}</body></html>\n')
+  return {
+      'PIP_CONFIG_FILE': os.devnull,
+      'PIP_EXTRA_INDEX_URL': '',
+      'PIP_FIND_LINKS': '',
+      'PIP_INDEX_URL': (index / 'simple').as_uri(),
+  }
