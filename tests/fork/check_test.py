@@ -28,7 +28,7 @@ def test_check_passes_here_and_finds_an_edited_patch(checkout):
   assert result.code == 0, result.output
   patch = series.read(checkout / 'patches')[0]
   path = checkout / 'patches' / patch.name
-  path.write_text(path.read_text().replace('Subject: ', 'Subject:  ', 1))
+  path.write_text(path.read_text().replace('Date: ', 'Date:  ', 1))
   result = tool(checkout, 'check')
   assert result.code == 1
   assert patch.name in result.output
