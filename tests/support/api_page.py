@@ -224,7 +224,8 @@ def _section(name: Name) -> str:
     elif title in ('Example:', 'Examples:') and '>>>' in release:
       new = []  # They go on from upstream's.
     elif title == '.. seealso::':
-      new = [] if release else _markdown(f'See also {rest}\n{body}.', '')
+      others = f'{rest}\n{body}'.strip()
+      new = [] if release else _markdown(f'See also {others}.', '')
     elif title and title.startswith('.. version'):
       new = _markdown(body, release)  # The version is one of upstream.
     else:
