@@ -65,6 +65,12 @@ _LONG = (
     # tests compare the programs of all of them, and those of devices the steps.
     'WalkTest',
     'ExplicitAxesTest',
+    # L-BFGS and Muon, problem by problem. The equivalence tests compare their
+    # steps or programs with those of pristine Optax, and the regression tests
+    # compare the compact form with the two loops.
+    'CompactTest',
+    'LBFGSTest',
+    'MuonTest',
     # What is compiled for hundreds of leaves, and no result.
     'test_code_grows_with_the_leaves',
     'test_many_small_leaves_take_few_kernels',
