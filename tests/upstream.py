@@ -71,6 +71,8 @@ _LONG = (
     'CompactTest',
     'LBFGSTest',
     'MuonTest',
+    # Networks, trained under masks: the regression tests train models so.
+    'TrainViewsTest',
     # What is compiled for hundreds of leaves, and no result.
     'test_code_grows_with_the_leaves',
     'test_many_small_leaves_take_few_kernels',
