@@ -33,10 +33,10 @@ def parse(text: str) -> str:
   """Returns the version of a release, such as 0.2.9, as it was given.
 
   Raises:
-    ValueError: when it is none.
+    ValueError: when it is not one.
   """
   if not _VERSION.fullmatch(text):
-    raise ValueError(f'{text!r} is no version of a release, such as 0.2.9')
+    raise ValueError(f'{text!r} is not the version of a release, such as 0.2.9')
   return text
 
 

@@ -29,7 +29,7 @@ def require(version: str) -> None:
 
   Raises:
     ImportError: If it gives another Optax or an earlier version, or none.
-    ValueError: If this is no version of the fork.
+    ValueError: If this is not a version of the fork.
 
   Examples:
     >>> from optax_fork.requirement import require
@@ -52,7 +52,7 @@ def _parse(version: str) -> tuple[tuple[int, ...], int]:
   match = _VERSION.fullmatch(version)
   if not match:
     raise ValueError(
-        f'{version!r} is no version of the fork, such as 0.2.8+masks.12'
+        f'{version!r} is not a version of the fork, such as 0.2.8+masks.12'
     )
   release, masks = match.groups()
   return tuple(map(int, release.split('.'))), int(masks)

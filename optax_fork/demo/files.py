@@ -62,7 +62,7 @@ def prepare(files: Files) -> None:
   """
   folder = files.numbers.parent
   if not files.tables and not folder.is_dir():
-    raise optax_fork.ForkError(f'{folder} is no folder; make it first.')
+    raise optax_fork.ForkError(f'{folder} is not a folder; make it first.')
   try:
     if files.tables:
       folder.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ def prepare(files: Files) -> None:
       pass
   except OSError as failure:
     raise optax_fork.ForkError(
-        f'{folder} is no folder that can be written to: {failure.strerror}.'
+        f'{folder} is not a folder that can be written to: {failure.strerror}.'
     ) from failure
   for path in (*files.plots, files.numbers, *files.tables):
     if path.exists():

@@ -234,10 +234,10 @@ def test_wrong_arguments_are_refused_at_once(demo, tmp_path, arguments, said):
 @pytest.mark.parametrize(
     'saved, said',
     [
-        (files.beside('none/demo.png'), 'none is no folder; make it first.'),
+        (files.beside('none/demo.png'), 'none is not a folder; make it first.'),
         (files.beside('taken.png'), 'taken.png cannot be written: Is a dir'),
         (files.beside('numbers.png'), 'numbers.csv cannot be written: Is a'),
-        (files.inside('file/below'), 'file/below is no folder that can be'),
+        (files.inside('file/below'), 'file/below is not a folder that can be'),
         (files.inside('folder'), 'folder/lbfgs.csv cannot be written: Is a'),
     ],
 )
@@ -257,7 +257,7 @@ def test_places_where_nothing_can_be_written_are_refused(
 def test_file_in_place_of_the_folder_is_refused_before_training(demo, tmp_path):
   (tmp_path / 'file').write_text('what was there')
   result = demo(tmp_path, '--save', 'file')
-  refused(result, 'file is no folder that can be written to: File exists.')
+  refused(result, 'file is not a folder that can be written to: File exists.')
   assert (tmp_path / 'file').read_text() == 'what was there'
 
 

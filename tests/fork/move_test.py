@@ -405,4 +405,4 @@ def test_version_that_is_none_is_refused(fork):
   for arguments in (['0.2.x'], [VERSION, '--undo'], []):
     assert tool(fork, 'move', *arguments).code == 2
   result = call(sys.executable, '-m', 'optax_fork', 'move', 'x', cwd=fork)
-  assert "'x' is no version of a release, such as 0.2.9" in result.output
+  assert "'x' is not the version of a release, such as 0.2.9" in result.output

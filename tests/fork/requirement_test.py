@@ -56,7 +56,7 @@ def test_no_optax_at_all(monkeypatch):
 
 @pytest.mark.parametrize('version', ['0.2.8', 'masks.12', '0.2.8+masks.x'])
 def test_what_is_no_version_of_the_fork(version):
-  with pytest.raises(ValueError, match='no version of the fork'):
+  with pytest.raises(ValueError, match='not a version of the fork'):
     requirement.require(version)
 
 
