@@ -110,8 +110,10 @@ def _made(full, made_once):
   def make(target):
     copy_repository(target)
     must_tool(target, 'checkout')
+    if not full:
+      short_series.shorten(target)
 
-  return made_once('checkout', make if full else short_series.make)
+  return made_once('checkout', make)
 
 
 @pytest.fixture(name='checkout')

@@ -14,7 +14,6 @@
 # ==============================================================================
 """A local index with a release of Optax that nobody has published."""
 
-import hashlib
 import io
 import os
 import pathlib
@@ -100,7 +99,7 @@ def make(
       opened.addfile(member, io.BytesIO(data))
   links = ''
   for path in (wheel, sdist):
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    digest = pin.sha256(path.read_bytes())
     links += f'<a href="{path.name}#sha256={digest}">{path.name}</a>\n'
   page.write_text(f'<!DOCTYPE html>\n<html><body>\n{links}</body></html>\n')
   return {

@@ -21,36 +21,23 @@ command for each patch makes up most of the time that its tests take.
 import pathlib
 import shutil
 
+from optax_fork import places
 from optax_fork import series
-from support.environments import copy_repository
 from support.environments import git
 from support.environments import must_tool
 
 LENGTH = 9
 
 
-def make(target: pathlib.Path) -> None:
-  """Makes a checkout with a short series, and the work tree of it.
-
-  Args:
-    target: a directory that does not exist.
-  """
-  copy_repository(target)
-  must_tool(target, 'checkout')
-  patches = target / 'patches'
+def shorten(checkout: pathlib.Path) -> None:
+  """Drops all but the first patches of a checkout that has its work tree."""
+  patches = checkout / 'patches'
   dropped = series.read(patches)[LENGTH:]
   git(
-      target / 'work/optax', 'reset', '--quiet', '--hard',
+      checkout / 'work/optax', 'reset', '--quiet', '--hard',
       f'HEAD~{len(dropped)}',
   )  # fmt: skip
   shutil.rmtree(patches / 'docs')  # Some are about patches that are dropped.
-  names = {patch.name for patch in dropped}
-  for name in names:
-    program = patches / 'programs' / f'{name[5:].removesuffix(".patch")}.py'
-    program.unlink(missing_ok=True)
-  readme = patches / 'README.md'
-  lines = readme.read_text('utf-8').splitlines(keepends=True)
-  kept = [x for x in lines if not any(name in x for name in names)]
-  readme.write_text(''.join(kept), 'utf-8')
-  must_tool(target, 'export')
-  must_tool(target, 'check')
+  must_tool(checkout, 'export')
+  places.write_patches(checkout, dropped)
+  must_tool(checkout, 'check')
