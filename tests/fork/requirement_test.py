@@ -29,7 +29,7 @@ def _there_is(monkeypatch, version, root=pathlib.Path('/packages')):
 
 
 @pytest.mark.parametrize(
-    'found', ['0.2.8+masks.12', '0.2.8+masks.13', '0.2.9+masks.1']
+    'found', ['0.2.8+masks.12', '0.2.8+masks.14', '0.2.9+masks.1']
 )
 def test_this_version_or_a_later_one_is_enough(monkeypatch, found):
   _there_is(monkeypatch, found)
