@@ -88,12 +88,16 @@ def outcomes(
 
 
 def _outcome(test: ElementTree.Element) -> str:
-  found = {child.tag for child in test} & {'failure', 'error', 'skipped'}
-  return min(found, default='passed')
+  found = {child.tag: child for child in test}
+  for outcome in ('error', 'failure'):
+    if outcome in found:
+      return outcome
+  skipped = found.get('skipped')
+  return 'passed' if skipped is None else f'skipped, {skipped.get("message")}'
 
 
 def report(before: dict[str, str], after: dict[str, str]) -> int:
-  """Prints what differs.
+  """Prints what differs, and what says nothing since it was skipped.
 
   Returns:
     1 if a test passes on pristine Optax and not on the fork, or if none passes
@@ -104,7 +108,15 @@ def report(before: dict[str, str], after: dict[str, str]) -> int:
       for test in before | after
       if before.get(test) != after.get(test)
   }
-  print(f'{len(before)} tests ran; {len(differ)} end otherwise on the fork.')
+  skipped = {
+      test: reason
+      for test, reason in before.items()
+      if reason.startswith('skipped') and test not in differ
+  }
+  ran = len(before) - len(skipped)
+  print(f'{ran} tests ran; {len(differ)} end otherwise on the fork.')
+  for test, reason in skipped.items():
+    print(f'{test}: {reason}, on both')
   for test, (old, new) in differ.items():
     print(f'{test}: {old} on pristine Optax, {new} on the fork')
   worse = any(old == 'passed' for old, _ in differ.values())

@@ -35,6 +35,10 @@ def test_better():
 @pytest.mark.skipif(hasattr(optax.tree, 'path_mask'), reason='the fork')
 def test_skipped():
   pass
+
+@pytest.mark.skip(reason='no device')
+def test_skipped_on_both():
+  pass
 """
 
 
@@ -52,10 +56,12 @@ def test_what_differs_is_named(tmp_path, capsys):
   for name, old, new in (
       ('worse', 'passed', 'failure'),
       ('better', 'failure', 'passed'),
-      ('skipped', 'passed', 'skipped'),
+      ('skipped', 'passed', 'skipped, the fork'),
   ):
     ends = f'{old} on pristine Optax, {new} on the fork'
     assert f'optax_test::test_{name}: {ends}' in printed
+  # It says nothing of the fork.
+  assert 'test_skipped_on_both: skipped, no device, on both' in printed
   good = {'x': 'passed', 'y': 'failure'}
   assert peers.report(good, good | {'y': 'passed'}) == 0
   # Nothing was compared.
