@@ -69,8 +69,21 @@ _LONG = (
     # steps or programs with those of pristine Optax, and the regression tests
     # compare the compact form with the two loops.
     'CompactTest',
+    'GaLoreTest',
     'LBFGSTest',
     'MuonTest',
+    # Backtracking, from many starts: the equivalence tests compare its steps.
+    'BacktrackingLinesearchTest',
+    # The regression tests have the like: auxiliary_test, carry_over_test. The
+    # equivalence tests compare injected optimizers with plain ones.
+    'CarryOverTest',
+    'InjectPrecisionTest',
+    'LinesearchAux',
+    # Sharded steps: the tests of devices compare them with those of one device.
+    'ShardingTest',
+    # The series hardly touches these modules.
+    'DifferentiallyPrivateAggregateTest',
+    'MicrobatchingTest',
     # Networks, trained under masks: the regression tests train models so.
     'TrainViewsTest',
     # What is compiled for hundreds of leaves, and no result.

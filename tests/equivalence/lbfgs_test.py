@@ -118,6 +118,7 @@ _PROBLEMS = {
     'mlp': lambda: _network([3, 8, 8, 1], jnp.tanh),
     'neural_ode': _neural_ode,
 }
+_LONG_PROBLEMS = ('deep_linear_network', 'neural_ode', 'quadratic_1e1')
 
 
 def _solver(library, loss):
@@ -154,13 +155,13 @@ def _solver(library, loss):
 class LBFGSTest(parameterized.TestCase):
 
   @parameterized.parameters(
-      sorted(_PROBLEMS.keys() - {'neural_ode', 'quadratic_1e1'})
+      sorted(_PROBLEMS.keys() - {*_LONG_PROBLEMS})
   )
   def test_no_more_iterations_and_as_good_a_value(self, name):
     self._check_solution(name)
 
-  @parameterized.parameters('neural_ode', 'quadratic_1e1')
-  @pytest.mark.full  # They take as long as the others together.
+  @parameterized.parameters(*_LONG_PROBLEMS)
+  @pytest.mark.full  # They take longer than the others together.
   def test_no_more_iterations_where_it_takes_long(self, name):
     self._check_solution(name)
 
