@@ -17,9 +17,9 @@
 import pathlib
 
 import optax_fork
-from optax_fork import manifest
-from optax_fork import pin
-from optax_fork import series
+from optax_fork.patches import series
+from optax_fork.release import manifest
+from optax_fork.release import pin
 from optax_fork import status
 
 _SUMS = pathlib.Path(__file__).resolve().parents[1] / 'patches' / series.SUMS

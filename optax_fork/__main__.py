@@ -20,35 +20,40 @@ which returns the exit status.
 """
 
 import argparse
+import importlib
+import importlib.util
 import os
 import sys
 
 import optax_fork
-from optax_fork import check
-from optax_fork import checkout
-from optax_fork import demo
-from optax_fork import export
-from optax_fork import move
-from optax_fork import send
-from optax_fork import status
-from optax_fork import upstream
 
+_OF_USERS = {'status': 'status', 'demo': 'demo'}
+# What only developers run is in a checkout, and not in the wheel.
+_OF_DEVELOPERS = {
+    'checkout': 'patches.checkout',
+    'export': 'patches.export',
+    'check': 'patches.check',
+    'move': 'move',
+    'upstream': 'upstream',
+    'send': 'upstream.send',
+}
+_IS_CHECKOUT = bool(importlib.util.find_spec('optax_fork.patches'))
 COMMANDS = {
-    'status': status,
-    'checkout': checkout,
-    'export': export,
-    'check': check,
-    'move': move,
-    'upstream': upstream,
-    'send': send,
-    'demo': demo,
+    name: importlib.import_module(f'optax_fork.{module}')
+    for name, module in (
+        _OF_USERS | _OF_DEVELOPERS if _IS_CHECKOUT else _OF_USERS
+    ).items()
 }
 
 
 def _parser() -> argparse.ArgumentParser:
   parser = argparse.ArgumentParser(
       prog='python -m optax_fork',
-      description='Build, check and change the patches of the Optax fork.',
+      description=(
+          'Build, check and change the fork of Optax.'
+          if _IS_CHECKOUT
+          else f'In a checkout of the fork: {", ".join(_OF_DEVELOPERS)}, too.'
+      ),
   )
   commands = parser.add_subparsers(metavar='COMMAND', required=True)
   for name, command in COMMANDS.items():

@@ -16,7 +16,7 @@
 
 import re
 
-from optax_fork import manifest
+from optax_fork.release import manifest
 
 _VERSION = re.compile(r'(\d+(?:\.\d+)*)\+masks\.(\d+)')
 

@@ -18,9 +18,9 @@ import argparse
 import json
 from typing import Any, Optional
 
-from optax_fork import manifest
-from optax_fork import pin
-from optax_fork import release
+from optax_fork.release import download
+from optax_fork.release import manifest
+from optax_fork.release import pin
 
 DESCRIPTION = (
     'Say which Optax is imported and whether it is an intact fork. The exit'
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
   found = inspect()
   if args.newer:
-    found |= {'pinned': pin.version(), 'newest': release.newest()}
+    found |= {'pinned': pin.version(), 'newest': download.newest()}
   print(json.dumps(found, indent=1) if args.json else describe(found))
   return 0 if found['intact'] else 1
 
@@ -109,7 +109,7 @@ def _newer(pinned: str, newest: Optional[str]) -> str:
   """Returns a line that says whether there is a newer Optax than the pin."""
   if newest is None:
     return f'pip cannot say whether Optax {pinned}, the pin, is the newest'
-  if not release.is_newer(newest, pinned):
+  if not download.is_newer(newest, pinned):
     return f'Optax {pinned}, the pin, is the newest that pip knows'
   return (
       f'Optax {newest} is newer than {pinned}, the pin; in a checkout, `python'

@@ -23,7 +23,7 @@ os.environ['XLA_FLAGS'] = (
     + ' --xla_force_host_platform_device_count=8'
 )
 
-from optax_fork import upstream_compiled
+from optax_fork.upstream import compilation_cache
 import pytest
 from support import variants
 
@@ -43,7 +43,7 @@ def pytest_configure(config):
   # pylint: disable-next=consider-using-with
   directory = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
   config.add_cleanup(directory.cleanup)
-  os.environ |= upstream_compiled.variables(directory.name)
+  os.environ |= compilation_cache.variables(directory.name)
   config.addinivalue_line('markers', 'full: runs with --full alone')
   if config.getoption('--full'):
     # Imports JAX, which reads the variables then.

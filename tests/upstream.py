@@ -25,9 +25,9 @@ import pathlib
 import sys
 import tempfile
 
-from optax_fork import manifest
-from optax_fork import series
-from optax_fork import upstream_compiled
+from optax_fork.patches import series
+from optax_fork.release import manifest
+from optax_fork.upstream import compilation_cache
 import pytest
 
 _PATCHES = pathlib.Path(__file__).resolve().parents[1] / 'patches'
@@ -133,13 +133,13 @@ def main(arguments: list[str]) -> int:
   deselected = [f'--deselect={name}' for name in _FAIL_ON_PRISTINE]
   # This file is a plugin, too: so each process makes the same choice.
   options = ['-q', '-p', pathlib.Path(__file__).stem]
-  options += ['-p', upstream_compiled.__name__]
+  options += ['-p', compilation_cache.__name__]
   options += ['-p', 'no:cacheprovider', f'--rootdir={packages}']
   is_short = not {'--full', '--rest'} & set(arguments)
   modules = _touched(packages) if is_short else ['optax']
   # Many tests compile the same programs; this saves a third of the time.
   with tempfile.TemporaryDirectory() as cache:
-    os.environ |= {upstream_compiled.VARIABLE: f'{cache}/compiled'}
+    os.environ |= {compilation_cache.VARIABLE: f'{cache}/compiled'}
     return pytest.main([
         *options, *deselected, *arguments,
         *(str(packages / name) for name in modules),

@@ -18,8 +18,8 @@ from typing import Any, Callable, NamedTuple, Union
 
 import optax
 import optax_fork
-from optax_fork import pristine
 from optax_fork.demo import training
+from optax_fork.release import pristine
 
 
 class Row(NamedTuple):

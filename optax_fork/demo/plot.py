@@ -18,9 +18,9 @@ import pathlib
 
 from matplotlib import figure
 import optax_fork
-from optax_fork import pin
 from optax_fork.demo import comparison
 from optax_fork.demo import training
+from optax_fork.release import pin
 
 _NAMES = {'fork': 'the fork', 'pristine': f'Optax {pin.version()}'}
 

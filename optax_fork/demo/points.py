@@ -18,8 +18,8 @@ from collections.abc import Iterator
 import csv
 import io
 
-from optax_fork import pin
 from optax_fork.demo import comparison
+from optax_fork.release import pin
 
 _COLUMNS = ('curve', 'optax', 'choice', 'step', 'value')
 _EVERY = 10  # Steps of AdamW; L-BFGS takes few.

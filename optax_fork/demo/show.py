@@ -19,13 +19,13 @@ from typing import Any
 import equinox as eqx
 import optax
 import optax_fork
-from optax_fork import status
 from optax_fork.demo import comparison
 from optax_fork.demo import files
 from optax_fork.demo import plot
 from optax_fork.demo import points
 from optax_fork.demo import tables
 from optax_fork.demo import training
+from optax_fork import status
 
 
 def show(steps: int, saved: files.Files) -> None:

@@ -14,7 +14,7 @@
 # ==============================================================================
 """The work tree that the tests of the series share."""
 
-from optax_fork import checkout
+from optax_fork.patches import checkout
 import pytest
 from support import work_tree
 

@@ -22,10 +22,10 @@ release with nothing but the patches that its message says it needs.
 import functools
 import json
 
-from optax_fork import git
-from optax_fork import parts
-from optax_fork import pristine
-from optax_fork import series
+from optax_fork.patches import git
+from optax_fork.patches import rules
+from optax_fork.patches import series
+from optax_fork.release import pristine
 import pytest
 from support import work_tree
 
@@ -138,7 +138,7 @@ def test_after_what_its_message_says_it_needs(tree, patch):
 
 @_each_patch
 def test_table_says_what_the_message_says(patch):
-  _, row = parts.rows(work_tree.PATCHES)[patch.name]
+  _, row = rules.rows(work_tree.PATCHES)[patch.name]
   numbers = {
       known.subject: known.name.partition('-')[0] for known in work_tree.SERIES
   }

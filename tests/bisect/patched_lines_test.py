@@ -17,7 +17,7 @@
 import json
 import re
 
-from optax_fork import git
+from optax_fork.patches import git
 from support import work_tree
 
 _OMITTED = '*_test.py,*/test_utils.py'

@@ -29,7 +29,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from optax_fork import pristine
+from optax_fork.release import pristine
 from support import flax_models
 from support.models import weight_mask
 

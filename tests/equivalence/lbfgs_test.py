@@ -27,7 +27,7 @@ import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
 import optax
-from optax_fork import pristine
+from optax_fork.release import pristine
 import pytest
 from sklearn import datasets
 from sklearn import preprocessing

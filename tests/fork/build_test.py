@@ -20,9 +20,9 @@ import sys
 import tarfile
 import zipfile
 
-from optax_fork import pin
-from optax_fork import pristine
-from optax_fork import series
+from optax_fork.patches import series
+from optax_fork.release import pin
+from optax_fork.release import pristine
 import pytest
 from support.environments import BUILD
 from support.environments import build_requirements

@@ -16,7 +16,7 @@
 
 import shutil
 
-from optax_fork import series
+from optax_fork.patches import series
 from support.environments import commit
 from support.environments import fork_version
 from support.environments import git

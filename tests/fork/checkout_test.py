@@ -17,9 +17,9 @@
 import os
 import re
 
-from optax_fork import git as fork_git
-from optax_fork import pin
-from optax_fork import series
+from optax_fork.patches import git as fork_git
+from optax_fork.patches import series
+from optax_fork.release import pin
 from support.environments import call
 from support.environments import commit
 from support.environments import files_of

@@ -20,12 +20,10 @@ import shutil
 import sys
 
 from optax_fork import __main__
-from optax_fork import pristine
+from optax_fork.release import pristine
 from optax_fork import upstream
 import pytest
 from support import environments
-from support import fake_main
-from support import short_series
 from support.environments import BUILD
 from support.environments import call
 from support.environments import copy_repository
@@ -35,6 +33,8 @@ from support.environments import must
 from support.environments import must_tool
 from support.environments import PYTHONS
 from support.environments import REPOSITORY
+from support import fake_main
+from support import short_series
 
 
 def pytest_configure(config):

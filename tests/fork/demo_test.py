@@ -21,12 +21,12 @@ import sys
 
 from matplotlib import image
 import optax_fork
-from optax_fork import pristine
-from optax_fork import upstream_compiled
 from optax_fork.demo import files
 from optax_fork.demo import plot
 from optax_fork.demo import points
 from optax_fork.demo import progress
+from optax_fork.release import pristine
+from optax_fork.upstream import compilation_cache
 from PIL import Image
 import pytest
 from support.environments import refused
@@ -38,7 +38,7 @@ from support.environments import tool
 def _demo(tmp_path_factory):
   """Runs the demo; what two runs compile alike is compiled once."""
   directory = tmp_path_factory.mktemp('compiled')
-  settings = upstream_compiled.variables(str(directory))
+  settings = compilation_cache.variables(str(directory))
 
   def demo(directory, *arguments, **environ):
     return tool(directory, 'demo', *arguments, **settings, **environ)

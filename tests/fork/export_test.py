@@ -16,8 +16,8 @@
 
 import shutil
 
-from optax_fork import git as fork_git
-from optax_fork import series
+from optax_fork.patches import git as fork_git
+from optax_fork.patches import series
 import pytest
 from support.environments import commit
 from support.environments import files_of

@@ -20,7 +20,7 @@ import shutil
 import signal
 import tempfile
 
-from optax_fork import series
+from optax_fork.patches import series
 import pytest
 from support.environments import call
 from support.environments import commit

@@ -19,7 +19,7 @@ import pathlib
 import sys
 import zipfile
 
-from optax_fork import pin
+from optax_fork.release import pin
 import pytest
 from support.environments import call
 from support.environments import fork_version

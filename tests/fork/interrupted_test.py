@@ -26,9 +26,9 @@ import signal
 import sys
 import time
 
-from optax_fork import pin
-from optax_fork import pristine
-from optax_fork import series
+from optax_fork.patches import series
+from optax_fork.release import pin
+from optax_fork.release import pristine
 import pytest
 from support.environments import BUILD
 from support.environments import call

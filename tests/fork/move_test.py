@@ -21,10 +21,9 @@ import signal
 import sys
 
 from optax_fork import move
-from optax_fork import pin
-from optax_fork import series
+from optax_fork.patches import series
+from optax_fork.release import pin
 import pytest
-from support import fake_release
 from support.environments import call
 from support.environments import commit
 from support.environments import git
@@ -32,6 +31,7 @@ from support.environments import kill
 from support.environments import must_tool
 from support.environments import tool
 from support.environments import UNTIL
+from support import fake_release
 from support.fake_release import VERSION
 
 _MUON, _GALORE = 'optax/contrib/_muon.py', 'optax/contrib/_galore.py'
@@ -181,15 +181,15 @@ def test_release_without_conflicts(fork, released, run):
       if before.get(path) != data
   }
   assert changed == {
-      'CHANGELOG.md', 'optax_fork/pin.sha256', 'optax_fork/pin.txt',
+      'CHANGELOG.md', 'optax_fork/release/pin.sha256', 'optax_fork/release/pin.txt',
       'pyproject.toml', 'setup.cfg',
       # Their date is that of the release.
       *(f'patches/{name}' for name in _names(fork)),
   }  # fmt: skip
-  text = (fork / 'optax_fork/pin.txt').read_text()
+  text = (fork / 'optax_fork/release/pin.txt').read_text()
   assert f'\noptax==={VERSION} ' in text
   assert '\n# Released: 2026-11-05\n' in text
-  digests = pin.read_sums(fork / 'optax_fork/pin.sha256')
+  digests = pin.read_sums(fork / 'optax_fork/release/pin.sha256')
   assert digests.keys() == pin.digests().keys()
   assert f'"optax==={VERSION}",' in (fork / 'pyproject.toml').read_text()
   assert series.fork_version(fork) == f'{VERSION}+masks.1'

@@ -15,9 +15,9 @@
 """The part of a patch says how large it may be, and what must go with it."""
 
 import optax_fork
-from optax_fork import parts
-from optax_fork import programs
-from optax_fork import series
+from optax_fork.patches import programs
+from optax_fork.patches import rules
+from optax_fork.patches import series
 import pytest
 from support import fake_main
 
@@ -118,10 +118,10 @@ def _replace(patches, old, new):
 )
 def test_patch_that_does_not_fit_its_part_is_refused(fork, damage):
   patches = fork / 'patches'
-  parts.verify(patches, series.read(patches))
+  rules.verify(patches, series.read(patches))
   said = damage(patches)
   with pytest.raises(optax_fork.ForkError) as raised:
-    parts.verify(patches, series.read(patches))
+    rules.verify(patches, series.read(patches))
   for words in [said] if isinstance(said, str) else said:
     assert words in str(raised.value)
 

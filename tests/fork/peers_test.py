@@ -16,7 +16,7 @@
 
 import sys
 
-from optax_fork import pristine
+from optax_fork.release import pristine
 import peers
 
 _TESTS = """

@@ -17,7 +17,7 @@
 import calendar
 import datetime
 
-from optax_fork import pin
+from optax_fork.release import pin
 import pytest
 from support.environments import build_requirements
 from support.environments import fork_version

@@ -20,8 +20,8 @@ import tarfile
 import zipfile
 
 import optax_fork
-from optax_fork import pin
-from optax_fork import pristine
+from optax_fork.release import pin
+from optax_fork.release import pristine
 import pytest
 from support.environments import must
 from support.environments import offline
@@ -30,7 +30,7 @@ from support.environments import tool
 
 
 def test_release_with_a_wrong_hash_is_refused(checkout, tmp_path):
-  pins = checkout / 'optax_fork/pin.txt'
+  pins = checkout / 'optax_fork/release/pin.txt'
   digest = pin.hashes()[1]
   pins.write_text(pins.read_text().replace(digest, 64 * '0'))
   result = tool(checkout, 'checkout', XDG_CACHE_HOME=str(tmp_path / 'cache'))

@@ -16,7 +16,7 @@
 
 import pathlib
 
-from optax_fork import manifest
+from optax_fork.release import manifest
 from optax_fork import requirement
 import pytest
 from support.environments import fork_version

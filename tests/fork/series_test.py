@@ -18,16 +18,16 @@ import shutil
 import sys
 
 import optax_fork
-from optax_fork import patching
-from optax_fork import pin
-from optax_fork import series
+from optax_fork.patches import patching
+from optax_fork.patches import series
+from optax_fork.release import pin
 import pytest
 from support import environments
-from support import work_tree
 from support.environments import files_of
 from support.environments import must_tool
 from support.environments import refused
 from support.environments import tool
+from support import work_tree
 
 
 def _first(patches):

@@ -17,15 +17,15 @@
 import json
 import zipfile
 
-from optax_fork import pin
-from optax_fork import pristine
-from optax_fork import series
+from optax_fork.patches import series
+from optax_fork.release import pin
+from optax_fork.release import pristine
 import pytest
-from support import fake_release
 from support.environments import fork_version
 from support.environments import offline
 from support.environments import REPOSITORY
 from support.environments import tool
+from support import fake_release
 
 
 @pytest.fixture(name='fork')

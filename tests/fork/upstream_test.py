@@ -16,18 +16,18 @@
 
 import sys
 
-from optax_fork import main_branch
-from optax_fork import pin
+from optax_fork.patches import main_branch
+from optax_fork.release import pin
 from optax_fork import upstream
-from optax_fork import upstream_programs
+from optax_fork.upstream import processes
 import pytest
-from support import fake_main
 from support.environments import commit
 from support.environments import git
 from support.environments import must_tool
 from support.environments import offline
 from support.environments import refused
 from support.environments import tool
+from support import fake_main
 
 _CHECKS = upstream.chosen(None)
 # The word that makes a check complain, which check, and what it says.
@@ -290,4 +290,4 @@ def test_what_programs_find_does_not_depend_on_ci(monkeypatch, tmp_path):
   # Sphinx, for one, prints in colors where CI is set.
   monkeypatch.setenv('CI', '1')
   command = (sys.executable, '-c', 'import os; print(os.environ["NO_COLOR"])')
-  assert upstream_programs.run(tmp_path, *command).stdout == '1\n'
+  assert processes.run(tmp_path, *command).stdout == '1\n'

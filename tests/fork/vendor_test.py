@@ -17,9 +17,9 @@
 import sys
 
 import optax_fork
-from optax_fork import patching
-from optax_fork import pin
-from optax_fork import vendor
+from optax_fork.build import vendor
+from optax_fork.patches import patching
+from optax_fork.release import pin
 import pytest
 from support.environments import fork_version
 

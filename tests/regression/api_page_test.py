@@ -19,7 +19,7 @@ import re
 
 from absl.testing import absltest
 import optax
-from optax_fork import pristine
+from optax_fork.release import pristine
 from support import api_page
 
 _HOW = 'To make the page again: python tests/support/api_page.py'

@@ -28,7 +28,7 @@ import types
 from typing import Iterator, NamedTuple, Optional
 
 import optax
-from optax_fork import pristine
+from optax_fork.release import pristine
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / 'docs' / 'api.md'
 

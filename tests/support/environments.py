@@ -24,13 +24,13 @@ import signal
 import subprocess
 import sys
 
-from optax_fork import series
+from optax_fork.patches import series
 
 PYTHONS = ('3.10', '3.11', '3.12', '3.13')
 TOOL = (sys.executable, '-m', 'optax_fork')
 # Calls the build backend of the current directory, as pip does.
 BUILD = (
-    'import sys; from optax_fork import backend;'
+    'import sys; from optax_fork.build import backend;'
     'backend.build_wheel(sys.argv[1])'
 )
 # Kills a program the n-th time that it does something to some path.
@@ -53,8 +53,8 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 NEW_FILE = 'optax/transforms/_new.py'
 # Other tests write files of coverage while the repository is copied.
 _IGNORED = shutil.ignore_patterns(
-    '.git', '.tox', '.venv', '.coverage*', 'work', 'build', 'dist',
-    '__pycache__',
+    '.git', '.tox', '.venv', '.coverage*', 'work', 'dist', '__pycache__',
+    '*.egg-info',
 )
 
 

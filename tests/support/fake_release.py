@@ -21,8 +21,8 @@ import tarfile
 from typing import Optional
 import zipfile
 
-from optax_fork import pin
-from optax_fork import pristine
+from optax_fork.release import pin
+from optax_fork.release import pristine
 
 VERSION = f'{pin.version()}.1'
 # The project of an sdist that needs nothing to say what it is.

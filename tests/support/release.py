@@ -24,9 +24,9 @@ import pathlib
 import shutil
 import tempfile
 
-from optax_fork import patching
-from optax_fork import pristine
-from optax_fork import series
+from optax_fork.patches import patching
+from optax_fork.patches import series
+from optax_fork.release import pristine
 
 _PATCHES = pathlib.Path(__file__).resolve().parents[2] / 'patches'
 

@@ -21,8 +21,8 @@ command for each patch makes up most of the time that its tests take.
 import pathlib
 import shutil
 
-from optax_fork import places
-from optax_fork import series
+from optax_fork.move import places
+from optax_fork.patches import series
 from support.environments import git
 from support.environments import must_tool
 

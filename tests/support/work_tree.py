@@ -19,9 +19,9 @@ import re
 import sys
 import tempfile
 
-from optax_fork import git
-from optax_fork import series
-from optax_fork import upstream_compiled
+from optax_fork.patches import git
+from optax_fork.patches import series
+from optax_fork.upstream import compilation_cache
 from support import environments
 
 PATCHES = environments.REPOSITORY / 'patches'
@@ -51,5 +51,5 @@ def must(tree: pathlib.Path, *command: str) -> str:
       cwd=tree,
       PYTHONPATH=str(tree),
       # What is the same program after each patch is compiled once.
-      **upstream_compiled.variables(_COMPILED.name),
+      **compilation_cache.variables(_COMPILED.name),
   )

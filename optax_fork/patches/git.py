@@ -22,7 +22,7 @@ import tempfile
 from typing import Optional
 
 import optax_fork
-from optax_fork import pin
+from optax_fork.release import pin
 
 NAME = 'Optax masks fork'
 EMAIL = 'optax-masks@fork.invalid'

@@ -18,11 +18,11 @@ import argparse
 import pathlib
 
 import optax_fork
-from optax_fork import git
-from optax_fork import main_branch
-from optax_fork import parts
-from optax_fork import round_trip
-from optax_fork import series
+from optax_fork.patches import git
+from optax_fork.patches import main_branch
+from optax_fork.patches import round_trip
+from optax_fork.patches import rules
+from optax_fork.patches import series
 
 DESCRIPTION = (
     'Prove that patches/ is as export writes it and builds what it says. With'
@@ -62,7 +62,7 @@ def check(patches: pathlib.Path) -> str:
     ForkError: names what is wrong.
   """
   found = series.read(patches)
-  parts.verify(patches, found)
+  rules.verify(patches, found)
   _verify_changelog(patches.parent)
   round_trip.prove(patches)
   return (

@@ -26,8 +26,8 @@ import logging
 import pathlib
 
 import optax_fork
-from optax_fork import pin
-from optax_fork import series
+from optax_fork.patches import series
+from optax_fork.release import pin
 
 
 def _blob(path: pathlib.Path) -> str:

@@ -22,14 +22,14 @@ import subprocess
 import sys
 
 import optax_fork
-from optax_fork import git
-from optax_fork import moved_files
-from optax_fork import picking
-from optax_fork import places
-from optax_fork import pin
-from optax_fork import release
-from optax_fork import series
-from optax_fork import work_tree
+from optax_fork.move import files
+from optax_fork.move import picking
+from optax_fork.move import places
+from optax_fork.patches import git
+from optax_fork.patches import series
+from optax_fork.patches import work_tree
+from optax_fork.release import download
+from optax_fork.release import pin
 
 DESCRIPTION = (
     'Move the pin and the series to another release of Optax. All is made in'
@@ -42,7 +42,7 @@ EXAMPLE = 'move 0.2.9'
 
 def _version(text: str) -> str:
   try:
-    return release.parse(text)
+    return download.parse(text)
   except ValueError as error:
     raise argparse.ArgumentTypeError(str(error)) from error
 
@@ -91,7 +91,7 @@ def move(checkout: pathlib.Path, version: str) -> str:
   """
   root = _directory(checkout)
   if not root.exists():
-    pinned = pin.version(checkout / 'optax_fork')
+    pinned = pin.version(checkout)
     if version == pinned:
       return f'The pin is Optax {version}.'
     _prepare(checkout, pinned, version, root)
@@ -104,11 +104,11 @@ def move(checkout: pathlib.Path, version: str) -> str:
   if not progress.proven:
     picking.pick(progress)
     _prove(progress)
-    moved_files.refuse_changed(checkout, progress.before)
+    files.refuse_changed(checkout, progress.before)
     progress.proven = True
     progress.save()
-  moved_files.refuse_changed(checkout, progress.before, progress.fork)
-  moved_files.install(progress.fork, checkout)
+  files.refuse_changed(checkout, progress.before, progress.fork)
+  files.install(progress.fork, checkout)
   told = _report(checkout, progress)
   _remove(root)
   return told
@@ -132,8 +132,8 @@ def undo(checkout: pathlib.Path) -> str:
       return 'No move is under way.'
   progress = picking.load(root)
   if progress.proven:
-    moved_files.refuse_changed(checkout, progress.before, progress.fork)
-    moved_files.install(progress.before, checkout)
+    files.refuse_changed(checkout, progress.before, progress.fork)
+    files.install(progress.before, checkout)
   told = f'The move to Optax {progress.version} is dropped.'
   _remove(root)
   return told
@@ -176,8 +176,8 @@ def _prepare(
     tool, ignore = 'optax_fork', shutil.ignore_patterns('__pycache__')
     for target in (progress.before, progress.fork):
       shutil.copytree(checkout / tool, target / tool, ignore=ignore)
-      moved_files.write(target, moved_files.read(checkout))
-    release.pin_release(version, progress.fork / tool)
+      files.write(target, files.read(checkout))
+    download.pin_release(version, progress.fork)
     places.write_version(progress.fork, pinned, version)
     for path in (progress.fork / 'patches').glob('*.patch'):
       path.unlink()

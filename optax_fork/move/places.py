@@ -18,8 +18,8 @@ import pathlib
 import re
 import textwrap
 
-from optax_fork import programs
-from optax_fork import series
+from optax_fork.patches import programs
+from optax_fork.patches import series
 
 # Directories with files of the repository, beside those at its top.
 _FOLDERS = ('benchmarks', 'docs', 'optax_fork', 'patches', 'tests')

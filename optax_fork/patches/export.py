@@ -20,11 +20,11 @@ import shutil
 import tempfile
 
 import optax_fork
-from optax_fork import format_patch
-from optax_fork import git
-from optax_fork import round_trip
-from optax_fork import series
-from optax_fork import work_tree
+from optax_fork.patches import format_patch
+from optax_fork.patches import git
+from optax_fork.patches import round_trip
+from optax_fork.patches import series
+from optax_fork.patches import work_tree
 
 DESCRIPTION = (
     'Write the commits of the work tree back to patches/. It refuses commits'

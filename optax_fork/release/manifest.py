@@ -23,7 +23,7 @@ import json
 import pathlib
 from typing import Any, Optional
 
-from optax_fork import pin
+from optax_fork.release import pin
 
 _NAME = 'optax_fork/manifest.json'
 

@@ -23,8 +23,8 @@ from typing import Optional
 import zipfile
 
 import optax_fork
-from optax_fork import pin
-from optax_fork import pristine
+from optax_fork.release import pin
+from optax_fork.release import pristine
 
 _VERSION = re.compile(r'\d+(\.\d+)*')
 
@@ -64,7 +64,7 @@ def newest() -> Optional[str]:
   return next((v for v in versions if _VERSION.fullmatch(v)), None)
 
 
-def pin_release(version: str, package: pathlib.Path) -> None:
+def pin_release(version: str, checkout: pathlib.Path) -> None:
   """Downloads a release, compares what came, and writes the pin of it.
 
   pip compares each archive with the digest that the index gives. The wheel and
@@ -73,7 +73,7 @@ def pin_release(version: str, package: pathlib.Path) -> None:
 
   Args:
     version: such as ``'0.2.9'``.
-    package: the directory ``optax_fork`` of a checkout, which gets the pin.
+    checkout: a checkout of the fork, which gets the pin.
 
   Raises:
     ForkError: when pip cannot download an archive, one has another digest than
@@ -98,7 +98,7 @@ def pin_release(version: str, package: pathlib.Path) -> None:
     )
   sums = {name: pin.sha256(data) for name, data in contents['wheel'].items()}
   released = _newest_file(kept['wheel'])
-  pin.write(package, sums, version=version, released=released, **digests)
+  pin.write(checkout, sums, version=version, released=released, **digests)
 
 
 def _package(source: pathlib.Path, kind: str) -> dict[str, bytes]:

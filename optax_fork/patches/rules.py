@@ -21,8 +21,8 @@ import pathlib
 import re
 
 import optax_fork
-from optax_fork import programs
-from optax_fork import series
+from optax_fork.patches import programs
+from optax_fork.patches import series
 
 BACKPORTS = 'Backports'
 TO_BE_SENT = 'To be sent'

@@ -19,10 +19,10 @@ import pathlib
 import sys
 
 import optax_fork
-from optax_fork import manifest
-from optax_fork import patching
-from optax_fork import pin
-from optax_fork import series
+from optax_fork.patches import patching
+from optax_fork.patches import series
+from optax_fork.release import manifest
+from optax_fork.release import pin
 
 _STAMPED = 'optax/__init__.py'
 
@@ -51,7 +51,7 @@ def _find(checkout: pathlib.Path) -> importlib.metadata.Distribution:
   way_out = (
       ' Build in isolation (leave out --no-build-isolation), or install the'
       ' pinned release first: pip install --no-deps --force-reinstall -r'
-      ' optax_fork/pin.txt'
+      ' optax_fork/release/pin.txt'
   )
   if found is None:
     raise optax_fork.ForkError(
@@ -85,7 +85,7 @@ def assemble(stage: pathlib.Path, checkout: pathlib.Path) -> None:
         f'The Optax in {upstream} is not the published {pin.version()}: '
         + '; '.join(problems)
         + '. Reinstall it: pip install --no-deps --force-reinstall -r'
-        ' optax_fork/pin.txt'
+        ' optax_fork/release/pin.txt'
     )
   for name in digests:
     target = stage / name

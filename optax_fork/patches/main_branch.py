@@ -26,10 +26,10 @@ import tempfile
 from typing import Iterator, Optional
 
 import optax_fork
-from optax_fork import git
-from optax_fork import parts
-from optax_fork import series
-from optax_fork import work_tree
+from optax_fork.patches import git
+from optax_fork.patches import rules
+from optax_fork.patches import series
+from optax_fork.patches import work_tree
 
 VARIABLE = 'OPTAX_MAIN'
 # The branch that a bundle of main has, if it has more than one.
@@ -262,5 +262,5 @@ def _commit_as(
 def to_send(directory: pathlib.Path) -> list[series.Patch]:
   """Returns the patches that are to be sent."""
   patches = series.read(directory)
-  known = parts.read(directory, patches)
-  return [p for p in patches if known.get(p.name) == parts.TO_BE_SENT]
+  known = rules.read(directory, patches)
+  return [p for p in patches if known.get(p.name) == rules.TO_BE_SENT]

@@ -21,7 +21,10 @@ import re
 import optax_fork
 
 # pip requirement lines with the hashes of the release's wheel and sdist.
-REQUIREMENTS = pathlib.Path(__file__).with_name('pin.txt')
+_CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+_NAME = 'optax_fork/release/pin.txt'
+_DIGESTS = 'optax_fork/release/pin.sha256'
+REQUIREMENTS = _CHECKOUT / _NAME
 _TEXT = """\
 # The Optax release that the fork is built from: the wheel, then the sdist.
 # Released: {released}
@@ -29,7 +32,6 @@ optax==={version} \\
     --hash=sha256:{wheel} \\
     --hash=sha256:{sdist}
 """
-_DIGESTS = pathlib.Path(__file__).with_name('pin.sha256')
 
 
 def sha256(data: bytes) -> str:
@@ -56,13 +58,14 @@ def write_sums(path: pathlib.Path, sums: dict[str, str]) -> None:
   path.write_text(''.join(lines), 'utf-8', newline='\n')
 
 
-def version(package: pathlib.Path = REQUIREMENTS.parent) -> str:
+def version(checkout: pathlib.Path = _CHECKOUT) -> str:
   """Returns the version of Optax that the fork is built from.
 
   Args:
-    package: the directory ``optax_fork`` whose pin is read, if not this one.
+    checkout: the directory above the ``optax_fork`` whose pin is read, if it is
+      not this one.
   """
-  text = (package / REQUIREMENTS.name).read_text('utf-8')
+  text = (checkout / _NAME).read_text('utf-8')
   return re.search(r'^optax===(\S+)', text, re.M)[1]
 
 
@@ -80,7 +83,7 @@ def hashes() -> list[str]:
 
 def digests() -> dict[str, str]:
   """Returns {path: digest} of all files of the release's package."""
-  return read_sums(_DIGESTS)
+  return read_sums(_CHECKOUT / _DIGESTS)
 
 
 def compare(root: pathlib.Path, sums: dict[str, str]) -> list[str]:
@@ -96,16 +99,16 @@ def compare(root: pathlib.Path, sums: dict[str, str]) -> list[str]:
 
 
 def write(
-    package: pathlib.Path, sums: dict[str, str], **fields: str
+    checkout: pathlib.Path, sums: dict[str, str], **fields: str
 ) -> None:
   """Writes the pin of a release.
 
   Args:
-    package: the directory ``optax_fork`` of a checkout.
+    checkout: gets the pin.
     sums: {path: digest} of all files of the release's package.
     **fields: ``version``, ``released`` (the day), and the digests ``wheel`` and
       ``sdist``.
   """
-  write_sums(package / _DIGESTS.name, sums)
+  write_sums(checkout / _DIGESTS, sums)
   text = _TEXT.format(**fields)
-  (package / REQUIREMENTS.name).write_text(text, 'utf-8', newline='\n')
+  (checkout / _NAME).write_text(text, 'utf-8', newline='\n')

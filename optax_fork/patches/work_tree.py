@@ -29,10 +29,10 @@ import shutil
 from typing import Iterator, Optional
 
 import optax_fork
-from optax_fork import git
-from optax_fork import pin
-from optax_fork import pristine
-from optax_fork import series
+from optax_fork.patches import git
+from optax_fork.patches import series
+from optax_fork.release import pin
+from optax_fork.release import pristine
 
 BASE = 'refs/optax-fork/base'
 EXPORTED = 'refs/optax-fork/exported'

@@ -25,9 +25,9 @@ import threading
 from typing import Sequence
 
 import optax_fork
-from optax_fork import pristine
-from optax_fork import upstream_programs
-from optax_fork import upstream_pylint
+from optax_fork.release import pristine
+from optax_fork.upstream import processes
+from optax_fork.upstream import pylint_server
 
 _FLAKE8 = '--select=E9,F63,F7,F82,E225,E251'
 # The hooks of main's .pre-commit-config.yaml, as modules of pre-commit-hooks,
@@ -75,7 +75,7 @@ def _hook_programs(tree: pathlib.Path) -> pathlib.Path:
       kept.parent.mkdir(parents=True, exist_ok=True)
       with tempfile.TemporaryDirectory(dir=kept.parent) as scratch:
         fresh = pathlib.Path(scratch) / 'fresh'
-        result = upstream_programs.run(
+        result = processes.run(
             tree, sys.executable, '-m', 'pip', 'install', '--quiet',
             '--disable-pip-version-check', '--target', str(fresh), *wanted,
         )  # fmt: skip
@@ -90,9 +90,9 @@ def _hook_programs(tree: pathlib.Path) -> pathlib.Path:
 def hooks(tree: pathlib.Path, paths: Sequence[str]) -> list[str]:
   """Runs the hooks of pre-commit on files, and those that run on all."""
   programs = _hook_programs(tree)
-  python = functools.partial(upstream_programs.run, tree, sys.executable)
+  python = functools.partial(processes.run, tree, sys.executable)
   licenses = python('.github/check_license_headers.py')
-  found = upstream_programs.lines(licenses, tree)
+  found = processes.lines(licenses, tree)
   found += _ruff_check(tree, str(programs / 'bin/ruff'))
   for hook in _hook_settings(tree)[1]:
     module, suffix = _HOOKS.get(hook, ('', ''))
@@ -103,7 +103,7 @@ def hooks(tree: pathlib.Path, paths: Sequence[str]) -> list[str]:
           '-m', f'pre_commit_hooks.{module}', *options, *files,
           PYTHONPATH=str(programs),
       )  # fmt: skip
-      lines = upstream_programs.lines(result, tree)
+      lines = processes.lines(result, tree)
       found += [f'{hook}: {line}' for line in lines]
   return found
 
@@ -111,8 +111,8 @@ def hooks(tree: pathlib.Path, paths: Sequence[str]) -> list[str]:
 def _ruff_check(tree: pathlib.Path, *ruff: str) -> list[str]:
   """Runs a ruff on all files, as main does: it takes no time."""
   concise = 'check --no-cache --output-format=concise .'.split()
-  result = upstream_programs.run(tree, *ruff, *concise)
-  return upstream_programs.lines(result, tree, r'^\S+:\d')
+  result = processes.run(tree, *ruff, *concise)
+  return processes.lines(result, tree, r'^\S+:\d')
 
 
 def ruff(tree: pathlib.Path, paths: Sequence[str]) -> list[str]:
@@ -121,25 +121,25 @@ def ruff(tree: pathlib.Path, paths: Sequence[str]) -> list[str]:
 
 
 def flake8(tree: pathlib.Path, paths: Sequence[str]) -> list[str]:
-  files = upstream_programs.python_files(paths)
+  files = processes.python_files(paths)
   if not files:
     return []
-  result = upstream_programs.run(
+  result = processes.run(
       tree, sys.executable, '-m', 'flake8', _FLAKE8, *files
   )
-  return upstream_programs.lines(result, tree)
+  return processes.lines(result, tree)
 
 
 def pylint(tree: pathlib.Path, paths: Sequence[str]) -> list[str]:
   """Runs pylint with main's options, and main's check of quotes with it."""
   found = []
   for tests, off in ((False, 'E1102'), (True, 'W0212,E1102')):
-    if files := upstream_programs.python_files(paths, tests):
-      result = upstream_pylint.run(
+    if files := processes.python_files(paths, tests):
+      result = pylint_server.run(
           tree, *files, f'--disable={off}', '--enable=inconsistent-quotes',
           '--check-quote-consistency=y', '--score=n',
       )  # fmt: skip
-      found += upstream_programs.lines(result, tree, r'^\S+:\d+:\d+: ')
+      found += processes.lines(result, tree, r'^\S+:\d+:\d+: ')
   return found
 
 
@@ -149,13 +149,13 @@ def pyrefly(tree: pathlib.Path, paths: Sequence[str]) -> list[str]:
   The messages hold types of other files, which change with those.
   """
   del paths
-  result = upstream_programs.run(
+  result = processes.run(
       tree, sys.executable, '-m', 'pyrefly', 'check', '--output-format=json',
       '--python-interpreter-path', sys.executable,
   )  # fmt: skip
   start = re.search(r'^\{', result.stdout, re.M)
   if not start:
-    return upstream_programs.lines(result, tree)
+    return processes.lines(result, tree)
   told, _ = json.JSONDecoder().raw_decode(result.stdout[start.start() :])
   return [
       f'{os.path.relpath(tree / error["path"], tree)}:{error["line"]}:'

@@ -36,12 +36,12 @@ import time
 from typing import Callable, Iterator, Optional, Sequence
 
 import optax_fork
-from optax_fork import git
-from optax_fork import main_branch
-from optax_fork import pristine
-from optax_fork import programs
-from optax_fork import upstream_checks
-from optax_fork import upstream_programs
+from optax_fork.patches import git
+from optax_fork.patches import main_branch
+from optax_fork.patches import programs
+from optax_fork.release import pristine
+from optax_fork.upstream import checks
+from optax_fork.upstream import processes
 
 PROGRAM = 'program'
 
@@ -135,8 +135,8 @@ class Runner:
 
   def _files(self, name: str, commit: str) -> str:
     """Returns a digest of the files that make a difference to a check."""
-    check = upstream_checks.CHECKS.get(name)
-    if not check or check.group != upstream_checks.DOCS:
+    check = checks.CHECKS.get(name)
+    if not check or check.group != checks.DOCS:
       return git.text(self._cloned, 'rev-parse', f'{commit}^{{tree}}')
     files = [
         line
@@ -157,7 +157,7 @@ class Runner:
 
   def _news(self, name: str, candidate: main_branch.Candidate) -> list[str]:
     """Returns what a check finds on a commit and not on the one before."""
-    check = upstream_checks.CHECKS[name]
+    check = checks.CHECKS[name]
     paths = self._paths(candidate.before, candidate.commit)
 
     def find(commit, paths):
@@ -171,7 +171,7 @@ class Runner:
     found = find(candidate.commit, paths)
     if not found:
       return []
-    without_numbers = upstream_programs.without_numbers
+    without_numbers = processes.without_numbers
     named = check.named(paths, found)
     known = collections.Counter(
         map(without_numbers, find(candidate.before, named))
@@ -207,7 +207,7 @@ class Runner:
   def _refuse_dirty_main(self, main: str, names: Sequence[str]) -> None:
     """Raises ForkError when a check that passes on main fails there."""
     for name in names:
-      check = upstream_checks.CHECKS.get(name)
+      check = checks.CHECKS.get(name)
       if check and check.clean:
         find = lambda tree, find=check.find: find(tree, ())
         if found := self._find(name, main, (), find):

@@ -22,10 +22,10 @@ import re
 from typing import Optional
 
 import optax_fork
-from optax_fork import main_branch
-from optax_fork import series
-from optax_fork import upstream_checks
-from optax_fork import upstream_runs
+from optax_fork.patches import main_branch
+from optax_fork.patches import series
+from optax_fork.upstream import checks
+from optax_fork.upstream import runs
 
 DESCRIPTION = (
     "Run what Optax's workflow runs on a pull request, on each patch on its"
@@ -77,20 +77,20 @@ def add_only(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
       '--only',
       action='append',
-      choices=[*dict.fromkeys([*upstream_checks.GROUPS, *_names()])],
+      choices=[*dict.fromkeys([*checks.GROUPS, *_names()])],
       help='these checks alone; may be given again',
   )
 
 
 def _names() -> list[str]:
   """Returns the names of all checks, in the order of the table."""
-  return [*upstream_checks.CHECKS, upstream_runs.PROGRAM]
+  return [*checks.CHECKS, runs.PROGRAM]
 
 
 def _group(name: str) -> str:
-  if name == upstream_runs.PROGRAM:
+  if name == runs.PROGRAM:
     return name
-  return upstream_checks.CHECKS[name].group
+  return checks.CHECKS[name].group
 
 
 def chosen(only: Optional[list[str]]) -> list[str]:
@@ -117,14 +117,14 @@ def run(args: argparse.Namespace) -> int:
     refuse_environment(cloned, names)
     main = main_branch.head(cloned)
     candidates, problems = _candidates(cloned, directory, args)
-    runner = upstream_runs.Runner(cloned, args.again, args.whole)
+    runner = runs.Runner(cloned, args.again, args.whole)
     problems += report(runner, main, candidates, names, directory)
   print('\n'.join(problems) or 'Optax main takes all of them.')
   return 1 if problems else 0
 
 
 def report(
-    runner: upstream_runs.Runner,
+    runner: runs.Runner,
     main: str,
     candidates: list[main_branch.Candidate],
     names: list[str],
@@ -159,8 +159,8 @@ def refuse_environment(cloned: pathlib.Path, names: list[str]) -> None:
   """
   text = (cloned / 'pyproject.toml').read_text('utf-8')
   groups = {_group(name) for name in names}
-  wanted = ['pytest'] * (upstream_checks.TESTS in groups)
-  for extra, group in (('test', None), ('docs', upstream_checks.DOCS)):
+  wanted = ['pytest'] * (checks.TESTS in groups)
+  for extra, group in (('test', None), ('docs', checks.DOCS)):
     if group in (None, *groups):
       listed = re.search(rf'^{extra} = \[\n(.*?)^\]', text, re.M | re.S)
       wanted += re.findall(r'^ +"([\w.-]+)', listed[1] if listed else '', re.M)

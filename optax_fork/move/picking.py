@@ -25,9 +25,9 @@ import pathlib
 from typing import Optional
 
 import optax_fork
-from optax_fork import git
-from optax_fork import pin
-from optax_fork import series
+from optax_fork.patches import git
+from optax_fork.patches import series
+from optax_fork.release import pin
 
 # The series on the old release, in the work tree on the new one.
 OLD = 'refs/optax-fork/old'
@@ -58,12 +58,12 @@ class Progress:
   @property
   def old(self) -> str:
     """The release that the pin moves from."""
-    return pin.version(self.before / 'optax_fork')
+    return pin.version(self.before)
 
   @property
   def version(self) -> str:
     """The release that it moves to."""
-    return pin.version(self.fork / 'optax_fork')
+    return pin.version(self.fork)
 
   @property
   def before(self) -> pathlib.Path:

@@ -28,9 +28,9 @@ import threading
 from typing import Callable, Sequence
 import zipfile
 
-from optax_fork import upstream_compiled
-from optax_fork import upstream_linters
-from optax_fork import upstream_programs
+from optax_fork.upstream import compilation_cache
+from optax_fork.upstream import linters
+from optax_fork.upstream import processes
 
 STATIC = 'static'
 TESTS = 'tests'
@@ -67,18 +67,18 @@ for name, module in coverage_check.find_internal_python_modules(optax):
 def _build(tree: pathlib.Path, paths: Sequence[str]) -> list[str]:
   """Builds the archives, and looks for the files in the wheel."""
   with tempfile.TemporaryDirectory() as target:
-    result = upstream_programs.run(
+    result = processes.run(
         tree, sys.executable, '-m', 'build', '--no-isolation', '--outdir',
         target,
     )  # fmt: skip
     wheels = list(pathlib.Path(target).glob('*.whl'))
     if result.returncode or not wheels:
-      return upstream_programs.lines(result, tree) or ['no wheel was made']
+      return processes.lines(result, tree) or ['no wheel was made']
     with zipfile.ZipFile(wheels[0]) as wheel:
       names = wheel.namelist()
   return [
       f'{path} is not in the wheel'
-      for path in upstream_programs.python_files(paths)
+      for path in processes.python_files(paths)
       if path not in names
   ]
 
@@ -103,14 +103,14 @@ def _tests(tree: pathlib.Path, paths: Sequence[str]) -> list[str]:
   """
 
   def run(chosen):
-    return upstream_programs.run(
+    return processes.run(
         tree, sys.executable, '-m', 'pytest', '-q', '-rfEs', '--tb=no',
         '--no-fold-skipped', '-p', 'no:cacheprovider',
-        '-n', str(os.cpu_count()), '-p', 'optax_fork.upstream_compiled',
+        '-n', str(os.cpu_count()), '-p', 'optax_fork.upstream.compilation_cache',
         *chosen,
-        PYTHONPATH=f'{tree}:{pathlib.Path(__file__).parent.parent}',
+        PYTHONPATH=f'{tree}:{pathlib.Path(__file__).parents[2]}',
         XLA_FLAGS='--xla_force_host_platform_device_count=8',
-        **{upstream_compiled.VARIABLE: f'{tree.parent}/compiled'},
+        **{compilation_cache.VARIABLE: f'{tree.parent}/compiled'},
     )  # fmt: skip
 
   named = [path for path in paths if '::' in path]
@@ -119,7 +119,7 @@ def _tests(tree: pathlib.Path, paths: Sequence[str]) -> list[str]:
     if named and result.returncode == _NO_SUCH_TEST:
       result = run(sorted({name.partition('::')[0] for name in named}))
   outcomes = r'^(FAILED|ERROR|SKIPPED|SUB\w+)\b'
-  found = upstream_programs.lines(result, tree, outcomes)
+  found = processes.lines(result, tree, outcomes)
   return sorted(line.partition(' - ')[0] for line in found)
 
 
@@ -131,17 +131,17 @@ def _tests_named(paths: Sequence[str], found: Sequence[str]) -> list[str]:
 
 def _sphinx(tree: pathlib.Path, builder: str, *options: str) -> list[str]:
   """Builds the docs; returns warnings and failures."""
-  made = upstream_programs.run(
+  made = processes.run(
       tree / 'docs', 'make', builder,
       f'SPHINXBUILD={sys.executable} -m sphinx',
       f'SPHINXOPTS={" ".join([*_SPHINX, *options])}',
       PYTHONPATH=str(tree),
-      **upstream_compiled.variables(f'{tree}-docs'),
+      **compilation_cache.variables(f'{tree}-docs'),
   )  # fmt: skip
   complaints = r'(WARNING|ERROR|CRITICAL): |^make: '
   return [
       line
-      for line in upstream_programs.lines(made, tree, complaints)
+      for line in processes.lines(made, tree, complaints)
       if not re.search(_OF_THE_NETWORK, line)
   ]
 
@@ -162,10 +162,10 @@ def _docs(tree: pathlib.Path, paths: Sequence[str]) -> list[str]:
         for name in re.findall(r'^Failed example:\n +(.*)$', text, re.M)
     ]
   found += _sphinx(tree, 'html', *_PLAIN)
-  names = upstream_programs.run(
+  names = processes.run(
       docs, sys.executable, '-c', _UNDOCUMENTED, PYTHONPATH=str(tree)
   )
-  found += upstream_programs.lines(names, tree, r' is not in docs/api$')
+  found += processes.lines(names, tree, r' is not in docs/api$')
   return found
 
 
@@ -188,16 +188,16 @@ class Check:
   of_files: bool
   clean: bool = False
   named: Callable[[Sequence[str], Sequence[str]], list[str]] = (
-      upstream_programs.named
+      processes.named
   )
 
 
 CHECKS = {
-    'hooks': Check(STATIC, upstream_linters.hooks, True, True),
-    'flake8': Check(STATIC, upstream_linters.flake8, True, True),
-    'ruff': Check(STATIC, upstream_linters.ruff, False, True),
-    'pylint': Check(STATIC, upstream_linters.pylint, True),
-    'pyrefly': Check(STATIC, upstream_linters.pyrefly, False),
+    'hooks': Check(STATIC, linters.hooks, True, True),
+    'flake8': Check(STATIC, linters.flake8, True, True),
+    'ruff': Check(STATIC, linters.ruff, False, True),
+    'pylint': Check(STATIC, linters.pylint, True),
+    'pyrefly': Check(STATIC, linters.pyrefly, False),
     'build': Check(STATIC, _build, True, True),
     'tests': Check(TESTS, _tests, True, named=_tests_named),
     'docs': Check(DOCS, _docs, False),

@@ -20,10 +20,10 @@ import pathlib
 from typing import Optional
 
 import optax_fork
-from optax_fork import git
-from optax_fork import pin
-from optax_fork import series
-from optax_fork import work_tree
+from optax_fork.patches import git
+from optax_fork.patches import series
+from optax_fork.patches import work_tree
+from optax_fork.release import pin
 
 DESCRIPTION = (
     'Make a git work tree with one commit per patch. A work tree that is there'

@@ -18,12 +18,12 @@ import pathlib
 import tempfile
 
 import optax_fork
-from optax_fork import format_patch
-from optax_fork import git
-from optax_fork import patching
-from optax_fork import pristine
-from optax_fork import series
-from optax_fork import work_tree
+from optax_fork.patches import format_patch
+from optax_fork.patches import git
+from optax_fork.patches import patching
+from optax_fork.patches import series
+from optax_fork.patches import work_tree
+from optax_fork.release import pristine
 
 
 def prove(patches: pathlib.Path) -> str:

@@ -19,12 +19,12 @@ import pathlib
 import shutil
 
 import optax_fork
-from optax_fork import series
+from optax_fork.patches import series
 
 _CHANGED = (
     'CHANGELOG.md',
-    'optax_fork/pin.sha256',
-    'optax_fork/pin.txt',
+    'optax_fork/release/pin.sha256',
+    'optax_fork/release/pin.txt',
     'patches',
     'pyproject.toml',
     'setup.cfg',

@@ -30,11 +30,11 @@ import tempfile
 from typing import NoReturn
 
 import optax_fork
-from optax_fork import pin
-from optax_fork import vendor
+from optax_fork.build import vendor
+from optax_fork.release import pin
 from setuptools import build_meta
 
-_CHECKOUT = pathlib.Path(__file__).resolve().parent.parent
+_CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 _WHEEL_INPUTS = (
     'LICENSE',
     'NOTICE',

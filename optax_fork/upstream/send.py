@@ -19,13 +19,13 @@ import pathlib
 import re
 
 import optax_fork
-from optax_fork import git
-from optax_fork import main_branch
-from optax_fork import programs
-from optax_fork import series
+from optax_fork.patches import git
+from optax_fork.patches import main_branch
+from optax_fork.patches import programs
+from optax_fork.patches import series
+from optax_fork.patches import work_tree
 from optax_fork import upstream
-from optax_fork import upstream_runs
-from optax_fork import work_tree
+from optax_fork.upstream import runs
 
 DESCRIPTION = (
     "Make a branch with one patch, and what it needs, in a clone of Optax's"
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
       raise optax_fork.ForkError(f'{args.checkout} has {patch.name} already.')
     names = upstream.chosen(args.only)
     upstream.refuse_environment(cloned, names)
-    runner = upstream_runs.Runner(cloned)
+    runner = runs.Runner(cloned)
     problems = upstream.report(runner, main, [candidate], names, directory)
     if problems:
       raise optax_fork.ForkError(

@@ -34,7 +34,7 @@ from typing import Iterator, Optional
 import zipfile
 
 import optax_fork
-from optax_fork import pin
+from optax_fork.release import pin
 
 
 _UNFINISHED = 'unfinished-'
