@@ -19,6 +19,7 @@ import pathlib
 import sys
 
 import optax_fork
+from optax_fork.patches import added_files
 from optax_fork.patches import patching
 from optax_fork.patches import series
 from optax_fork.release import manifest
@@ -92,16 +93,16 @@ def assemble(stage: pathlib.Path, checkout: pathlib.Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes((upstream / name).read_bytes())
 
-  patches = series.read(checkout / 'patches')
-  patching.apply(patches, stage)
-  patching.verify(stage, checkout / 'patches')
-
+  patching.assemble(checkout / 'patches', checkout, stage)
   version = series.fork_version(stage)
   _stamp(stage / _STAMPED, version)
-  patched = series.touched(patches)
-  manifest.write(stage, version=version, patched=patched, stamped=_STAMPED)
+  patched = series.touched(series.read(checkout / 'patches'))
+  added = [*added_files.paths(checkout)]
+  manifest.write(
+      stage, version=version, patched=patched, added=added, stamped=_STAMPED
+  )
   with (stage / 'NOTICE').open('a', encoding='utf-8', newline='\n') as notice:
-    changed = sorted({*patched, _STAMPED})
+    changed = sorted({*patched, *added, _STAMPED})
     notice.write('\nChanged or added files:\n')
     notice.writelines(f'  {name}\n' for name in changed)
 

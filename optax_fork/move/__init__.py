@@ -26,6 +26,7 @@ from optax_fork.move import files
 from optax_fork.move import picking
 from optax_fork.move import places
 from optax_fork.patches import git
+from optax_fork.patches import programs
 from optax_fork.patches import series
 from optax_fork.patches import work_tree
 from optax_fork.release import download
@@ -173,15 +174,15 @@ def _prepare(
     work_tree.refuse_unexported(tree)
   with work_tree.scratch_directory(root) as fresh:
     progress, old = picking.Progress(fresh, head=''), fresh / 'old'
-    tool, ignore = 'optax_fork', shutil.ignore_patterns('__pycache__')
     for target in (progress.before, progress.fork):
-      shutil.copytree(checkout / tool, target / tool, ignore=ignore)
+      _copy_tool(checkout, target)
       files.write(target, files.read(checkout))
     download.pin_release(version, progress.fork)
     places.write_version(progress.fork, pinned, version)
-    for path in (progress.fork / 'patches').glob('*.patch'):
-      path.unlink()
-    (progress.fork / 'patches' / series.SUMS).write_bytes(b'')
+    for patch in series.read(progress.fork / 'patches'):
+      (progress.fork / 'patches' / patch.name).unlink()
+    for name in (series.SERIES, series.SUMS):
+      (progress.fork / 'patches' / name).write_bytes(b'')
     _tool(progress.before, 'checkout', str(old))
     _tool(progress.fork, 'checkout', str(progress.tree))
     git.run(
@@ -194,13 +195,26 @@ def _prepare(
     os.replace(fresh, root)
 
 
+def _copy_tool(checkout: pathlib.Path, target: pathlib.Path) -> None:
+  """Copies the tool, but links what the fork adds: an edit there is kept."""
+  tool, ours = 'optax_fork', 'optax'
+  shutil.copytree(
+      checkout / tool,
+      target / tool,
+      ignore=lambda directory, names: ['__pycache__']
+      + [ours] * (pathlib.Path(directory) == checkout / tool),
+  )
+  (target / tool / ours).symlink_to((checkout / tool / ours).resolve())
+
+
 def _prove(progress: picking.Progress) -> None:
   """Exports the new series, writes what follows from it, and checks it."""
   dropped = _dropped(progress)
   reasons = {patch.subject: progress.dropped[patch.name] for patch in dropped}
   try:
     _tool(progress.fork, 'export', str(progress.tree))
-    places.write_patches(progress.fork, dropped)
+    for patch in dropped:
+      _drop(progress.fork / 'patches', patch)
     places.write_changelog(progress.fork, progress.version, reasons)
     _tool(progress.fork, 'check')
   except optax_fork.ForkError as error:
@@ -212,6 +226,12 @@ def _prove(progress: picking.Progress) -> None:
     ) from error
 
 
+def _drop(directory: pathlib.Path, patch: series.Patch) -> None:
+  """Deletes what goes with a patch: its program and its lines for the docs."""
+  programs.path(directory, patch.stem).unlink(missing_ok=True)
+  (directory / f'docs/{patch.stem}.patch').unlink(missing_ok=True)
+
+
 def _remove(root: pathlib.Path) -> None:
   """Deletes the directory of a move: all of it, or what the next run clears."""
   with work_tree.scratch_directory(root) as fresh:
@@ -221,22 +241,16 @@ def _remove(root: pathlib.Path) -> None:
 def _report(checkout: pathlib.Path, progress: picking.Progress) -> str:
   """Returns what was done, and what is left to a person."""
   patches = series.read(checkout / 'patches')
-  gone = {patch.subject for patch in _dropped(progress)}
   lines = [
       f'{checkout}: Optax {progress.version}, then {len(patches)} of'
       f' {progress.done} patches, exported and checked'
   ]
   lines += [f'dropped {name}: {why}' for name, why in progress.dropped.items()]
   lines.append('Left to you:')
-  if gone:
+  if progress.dropped:
     lines.append(
         '- See that the release does all that the dropped patches did.'
     )
-  lines += [
-      f'- patches/docs/{doc.name} needs a patch that is dropped.'
-      for doc in series.documentation(checkout / 'patches')
-      if gone.intersection(doc.needs)
-  ]
   lines += [
       '- Read the section of this version in CHANGELOG.md.',
       '- Renew work/optax with `python -m optax_fork checkout`, and run `tox`:'

@@ -12,20 +12,18 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""The places that name the pinned release or the patches by their numbers."""
+"""The places that name the pinned release."""
 
 import pathlib
 import re
 import textwrap
 
-from optax_fork.patches import programs
-from optax_fork.patches import series
+import optax_fork
 
 # Directories with files of the repository, beside those at its top.
 _FOLDERS = ('benchmarks', 'docs', 'optax_fork', 'patches', 'tests')
 # What tells of the past, and what `export` writes.
 _PAST = ('CHANGELOG.md', 'pin.txt')
-_NUMBER = re.compile(r'(\d{4})-([\w.-]+)\.patch')
 
 
 def write_version(checkout: pathlib.Path, old: str, version: str) -> None:
@@ -38,80 +36,24 @@ def write_version(checkout: pathlib.Path, old: str, version: str) -> None:
       are changed.
     old: the release that they name.
     version: the release to name.
+
+  Raises:
+    ForkError: when one of them does not name it.
   """
   was = re.escape(old)
   for name, pattern, new in (
       ('setup.cfg', rf'{was}\+masks\.\d+', f'{version}+masks.1'),
       ('setup.cfg', rf'(?<=ptax |ream ){was}\b', version),
       ('pyproject.toml', rf'(?<=optax===){was}\b', version),
-      ('patches/README.md', rf'(?<=Applied in order to Optax ){was}', version),
+      ('patches/README.md', rf'(?<=applied in order to Optax ){was}', version),
   ):
     path = checkout / name
-    _write(path, re.sub(pattern, new, path.read_text('utf-8')))
-
-
-def write_patches(
-    checkout: pathlib.Path, dropped: list[series.Patch]
-) -> None:
-  """Lets the table and the programs of the series follow its patches.
-
-  Args:
-    checkout: with the patches of the new series, and with the table and the
-      programs of the old one.
-    dropped: the patches that only the old one has.
-  """
-  directory = checkout / 'patches'
-  readme = directory / 'README.md'
-  patches = {patch.words: patch for patch in series.read(directory)}
-  gone = {patch.words for patch in dropped} - patches.keys()
-  _write(readme, _renumbered(readme.read_text('utf-8'), patches, gone))
-  for words in gone:
-    programs.path(directory, words).unlink(missing_ok=True)
-
-
-def _renumbered(
-    text: str, patches: dict[str, series.Patch], gone: set[str]
-) -> str:
-  """Returns the text of the table with the numbers that patches have now."""
-  numbers = {
-      number: patches[words].name[:4] if words in patches else None
-      for number, words in _NUMBER.findall(text)
-      if words in patches or words in gone
-  }
-
-  def rename(match):
-    patch = patches.get(match[2])
-    return patch.name if patch else match[0]
-
-  lines, columns = [], []
-  for line in text.splitlines(keepends=True):
-    cells = re.split(r'(?<!\\)\|', line)
-    if len(cells) > 2 and not cells[0]:
-      if cells[1].strip() == 'patch':
-        columns = [cell.strip() for cell in cells]
-      elif found := _NUMBER.search(cells[1]):
-        if found[2] in gone:
-          continue
-        patch = patches.get(found[2])
-        _update_row(cells, columns, patch, numbers)
-        line = '|'.join(cells)
-    lines.append(_NUMBER.sub(rename, line))
-  return ''.join(lines)
-
-
-def _update_row(cells, columns, patch, numbers) -> None:
-  """Changes the cells of a patch that follow from the series."""
-  if patch is None:  # `check` says that the row is nobody's.
-    return
-  cells[1] = re.sub(r'\[\d{4}\]', f'[{patch.name[:4]}]', cells[1])
-  if 'lines' in columns:
-    cells[columns.index('lines')] = f' {patch.changed_lines} '
-  if 'needs' in columns:
-    place = columns.index('needs')
-    needed = re.findall(r'\b\d{4}\b', cells[place])
-    kept = filter(None, (numbers.get(number, number) for number in needed))
-    if needed:
-      cells[place] = f' {", ".join(kept) or "–"} '
+    text, count = re.subn(pattern, new, path.read_text('utf-8'))
+    if not count:
+      raise optax_fork.ForkError(
+          f'{path} names Optax {old} nowhere that {pattern!r} finds.'
+      )
+    _write(path, text)
 
 
 def write_changelog(

@@ -23,6 +23,7 @@ from optax_fork.patches import main_branch
 from optax_fork.patches import round_trip
 from optax_fork.patches import rules
 from optax_fork.patches import series
+from optax_fork.patches import table
 
 DESCRIPTION = (
     'Prove that patches/ is as export writes it and builds what it says. With'
@@ -64,7 +65,13 @@ def check(patches: pathlib.Path) -> str:
   found = series.read(patches)
   rules.verify(patches, found)
   _verify_changelog(patches.parent)
-  round_trip.prove(patches)
+  if table.write(readme := patches / series.README, found) != readme.read_text(
+      'utf-8'
+  ):
+    raise optax_fork.ForkError(
+        f'{readme}: the table is not as `python -m optax_fork export` writes it.'
+    )
+  round_trip.prove(patches, patches.parent)
   return (
       f'{len(found)} patches are as export writes them, and give the same files'
       ' by git and by the build'
@@ -91,33 +98,19 @@ def check_onto(patches: pathlib.Path, target: pathlib.Path) -> list[str]:
       what is not committed there is not seen.
 
   Returns:
-    A line for the commit that was tried on, and one for each patch. Patches of
-    the docs are made for main: they do not apply where docs have another form,
-    which is no error.
+    A line for the commit that was tried on, and one for each patch. Lines for
+    the docs are made for main: that they do not apply where docs have another
+    form is not an error.
 
   Raises:
     ForkError: says which patch stops, and what git says.
   """
-  found = series.read(patches)
-  left_out = {patch.name: 'this commit has it' for patch in found}
-  applied = []
-  with main_branch.clone(target, found) as cloned:
-    told = [git.text(cloned, 'log', '-1', '--format=onto %h (%cs, %s)')]
+  told = []
+  with main_branch.clone(target, series.read(patches)) as cloned:
+    told.append(git.text(cloned, 'log', '-1', '--format=onto %h (%cs, %s)'))
     try:
-      for candidate in main_branch.in_order(cloned, patches, with_docs=False):
-        applied.append(candidate.name)
+      for name in main_branch.apply_all(cloned, patches):
+        told.append(name)
     except main_branch.DoesNotApply as error:
-      told += [f'{name} applies' for name in applied]
       raise optax_fork.ForkError('\n'.join([*told, str(error)])) from error
-    for doc in series.documentation(patches):
-      try:
-        main_branch.apply(cloned, doc)
-        applied.append(doc.name)
-      except main_branch.DoesNotApply:
-        left_out[doc.name] = 'the docs of this commit have another form'
-  told += [
-      f'{name} is left out: {reason}'
-      for name, reason in left_out.items()
-      if name not in applied
-  ]
-  return told + [f'{name} applies' for name in applied]
+  return told

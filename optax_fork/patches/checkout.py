@@ -20,14 +20,16 @@ import pathlib
 from typing import Optional
 
 import optax_fork
+from optax_fork.patches import added_files
 from optax_fork.patches import git
 from optax_fork.patches import series
 from optax_fork.patches import work_tree
 from optax_fork.release import pin
 
 DESCRIPTION = (
-    'Make a git work tree with one commit per patch. A work tree that is there'
-    ' is renewed when all of it is exported, and otherwise left as it is.'
+    'Make a git work tree with one commit per patch, and links to the files that'
+    ' the fork adds. A work tree that is there is renewed when all of it is'
+    ' exported, and otherwise left as it is.'
 )
 EXAMPLE = 'checkout work/optax'
 
@@ -55,6 +57,8 @@ def checkout(
     author: Optional[tuple[str, str]] = None,
 ) -> str:
   """Makes or renews a work tree with one commit per patch.
+
+  What the fork adds lies there as links, so that an edit there is an edit here.
 
   Everything is made beside the tree. A new tree gets its name when it is whole;
   an existing one takes over the commits at the end. A run that is cut short
@@ -86,6 +90,7 @@ def checkout(
           ' directory or move it away.'
       )
     left = _recover(tree)
+    added_files.refuse_files(patches.parent, tree)
     work_tree.refuse_changes(tree)
     work_tree.refuse_unexported(tree)
   with work_tree.scratch_directory(tree) as fresh:
@@ -93,10 +98,16 @@ def checkout(
       work_tree.create(fresh, found, author)
     finally:
       if not renewed and work_tree.ref(fresh, work_tree.EXPORTED):
+        added_files.link(patches.parent, fresh)
         os.replace(fresh, tree)
     if renewed:
       _renew(tree, fresh, author)
-  return f'{tree}: Optax {pin.version()}, then {len(found)} patches{left}'
+      added_files.link(patches.parent, tree)
+  added = len(added_files.paths(patches.parent))
+  return (
+      f'{tree}: Optax {pin.version()}, then {len(found)} patches, and links to'
+      f' {added} files of ours{left}'
+  )
 
 
 def _renew(

@@ -20,10 +20,12 @@ import shutil
 import tempfile
 
 import optax_fork
+from optax_fork.patches import added_files
 from optax_fork.patches import format_patch
 from optax_fork.patches import git
 from optax_fork.patches import round_trip
 from optax_fork.patches import series
+from optax_fork.patches import table
 from optax_fork.patches import work_tree
 
 DESCRIPTION = (
@@ -47,8 +49,9 @@ def export(patches: pathlib.Path, tree: pathlib.Path) -> str:
   """Writes the commits of a work tree to the directory of the series.
 
   Args:
-    patches: the directory of the series; its patches and ``SHA256SUMS`` are
-      replaced once the round trip is proven, the rest is left alone.
+    patches: the directory of the series; its patches, their list, ``SHA256SUMS``
+      and the table in ``README.md`` are replaced once the round trip is proven,
+      the rest is left alone.
     tree: the work tree.
 
   Returns:
@@ -63,23 +66,27 @@ def export(patches: pathlib.Path, tree: pathlib.Path) -> str:
         f'{tree} is no work tree of the fork; `python -m optax_fork checkout`'
         ' makes one.'
     )
+  added_files.refuse_files(patches.parent, tree)
   work_tree.refuse_changes(tree)
   head = git.text(tree, 'rev-parse', 'HEAD')
   with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
     fresh = pathlib.Path(scratch)
     format_patch.write(tree, fresh)
     files = git.text(tree, 'rev-parse', 'HEAD^{tree}')
-    if round_trip.prove(fresh) != files:
+    found = series.read(fresh)
+    if round_trip.prove(fresh, patches.parent) != files:
       raise optax_fork.ForkError(
           f'The patches of {tree} do not give its files back.'
       )
-    count = _replace(patches, fresh)
+    text = table.write(patches / series.README, found)
+    (fresh / series.README).write_text(text, 'utf-8', newline='\n')
+    _replace(patches, fresh)
   work_tree.set_refs(tree, work_tree.BASE, head)
-  return f'{patches}: {count} patches and {series.SUMS}'
+  return f'{patches}: {len(found)} patches, their table and {series.SUMS}'
 
 
-def _replace(patches: pathlib.Path, fresh: pathlib.Path) -> int:
-  """Puts a new series in the place of another; returns how many patches.
+def _replace(patches: pathlib.Path, fresh: pathlib.Path) -> None:
+  """Puts a new series in the place of another.
 
   The files are copied before anything changes. A run that is cut short leaves
   the copies' directory; ``series.read`` names it, and the next run clears up.
@@ -90,12 +97,13 @@ def _replace(patches: pathlib.Path, fresh: pathlib.Path) -> int:
       dir=patches, prefix=series.UNFINISHED
   ) as scratch:
     copies = pathlib.Path(scratch)
-    for path in fresh.iterdir():
-      shutil.copyfile(path, copies / path.name)
-    new = sorted(path.name for path in copies.iterdir())
-    for name in new:
+    shutil.copytree(fresh, copies, dirs_exist_ok=True)
+    new = [path for path in copies.rglob('*') if path.is_file()]
+    names = {path.relative_to(copies).as_posix() for path in new}
+    for name in sorted(names):
+      (patches / name).parent.mkdir(exist_ok=True)
       (copies / name).replace(patches / name)
-    for path in patches.glob('*.patch'):
-      if path.name not in new:
-        path.unlink()
-  return len(new) - 1
+    for folder in series.FOLDERS:
+      for path in (patches / folder).glob('*'):
+        if path.relative_to(patches).as_posix() not in names:
+          path.unlink()

@@ -17,6 +17,7 @@
 import functools
 import pathlib
 import re
+import tempfile
 from typing import Optional
 
 import optax_fork
@@ -28,7 +29,9 @@ from optax_fork.release import pin
 _COMMAND = (
     'format-patch --quiet --zero-commit -N --no-signature --no-stat'
     ' --full-index --no-renames --no-attach --no-cover-letter'
+    ' --numbered-files'
 ).split()
+_REV_LIST = ('rev-list', '--reverse')
 # What ends a message, or starts a header, when a patch travels as mail.
 _MAIL = re.compile(
     r'^(From |From:|Date:|Subject:|---|\+\+\+|diff |Index: |@@ |-- $).*', re.M
@@ -36,8 +39,20 @@ _MAIL = re.compile(
 
 
 def write(tree: pathlib.Path, target: pathlib.Path) -> None:
-  """Writes patches and SHA256SUMS of a work tree's commits to a directory."""
-  commits = git.lines(tree, 'rev-list', '--reverse', f'{work_tree.BASE}..HEAD')
+  """Writes patches, their list and SHA256SUMS of a work tree's commits.
+
+  The trailers of a commit's message say which folder its patch is in, and its
+  subject gives it the name.
+
+  Args:
+    tree: the work tree.
+    target: the directory that gets them.
+
+  Raises:
+    ForkError: when a commit cannot stand as a patch, or not at its place; names
+      the commit.
+  """
+  commits = git.lines(tree, *_REV_LIST, f'{work_tree.BASE}..HEAD')
   for commit in commits:
     if objection := _objection(tree, commit):
       name = git.text(tree, 'log', '-1', '--format=%h "%s"', commit)
@@ -56,11 +71,49 @@ def write(tree: pathlib.Path, target: pathlib.Path) -> None:
           parent,
           data=message.strip() + b'\n',
       ).decode().strip()
-    git.run(bare, *_COMMAND, '-o', str(target), f'{base}..{parent}')
+    names = _names(bare, git.lines(bare, *_REV_LIST, f'{base}..{parent}'))
+    with tempfile.TemporaryDirectory(dir=target) as numbered:
+      git.run(bare, *_COMMAND, '-o', numbered, f'{base}..{parent}')
+      for folder in series.FOLDERS:
+        (target / folder).mkdir()
+      for number, name in enumerate(names, 1):
+        (pathlib.Path(numbered) / str(number)).replace(target / name)
+    (target / series.SERIES).write_text(
+        ''.join(f'{name}\n' for name in names), 'utf-8', newline='\n'
+    )
     read = functools.partial(git.run, bare, 'cat-file', 'blob')
-    names = git.lines(bare, 'diff', '--name-only', '--no-renames', base, parent)
-    sums = {name: pin.sha256(read(f'{parent}:{name}')) for name in names}
+    paths = git.lines(bare, 'diff', '--name-only', '--no-renames', base, parent)
+    sums = {path: pin.sha256(read(f'{parent}:{path}')) for path in paths}
     pin.write_sums(target / series.SUMS, sums)
+
+
+def _names(repository: pathlib.Path, commits: list[str]) -> list[str]:
+  """Returns the names of the patches of some commits.
+
+  Raises:
+    ForkError: when two have one name, or the folders are not in their order.
+  """
+  names, order = [], 0
+  for commit in commits:
+    message = git.text(repository, 'log', '-1', '--format=%B', commit)
+    # git cuts the names that it gives to files; this one is whole.
+    stem = git.text(repository, 'log', '-1', '--format=%f', commit)
+    folder = series.folder_of(message)
+    subject = message.splitlines()[0]
+    if series.FOLDERS.index(folder) < order:
+      raise optax_fork.ForkError(
+          f'Commit "{subject}" belongs to {folder}/, by its trailers, and comes'
+          f' after one of {series.FOLDERS[order]}/. The order is'
+          f' {", ".join(series.FOLDERS)}: move it with `git rebase -i'
+          f' {work_tree.BASE}`.'
+      )
+    order = series.FOLDERS.index(folder)
+    if any(pathlib.PurePosixPath(name).stem == stem for name in names):
+      raise optax_fork.ForkError(
+          f'Two commits have the subject "{subject}", and so one file name.'
+      )
+    names.append(f'{folder}/{stem}.patch')
+  return names
 
 
 def _objection(tree: pathlib.Path, commit: str) -> Optional[str]:

@@ -26,8 +26,8 @@ import tempfile
 from typing import Iterator, Optional
 
 import optax_fork
+from optax_fork.patches import added_files
 from optax_fork.patches import git
-from optax_fork.patches import rules
 from optax_fork.patches import series
 from optax_fork.patches import work_tree
 
@@ -152,63 +152,92 @@ class Candidate:
   patch: Optional[series.Patch] = None
 
 
-def apply_with_docs(
-    cloned: pathlib.Path,
-    patch: series.Patch,
-    applied: list[str],
-    docs: list[series.Patch],
-) -> list[series.Patch]:
-  """Applies a patch, and the patches of the docs that are about it.
-
-  Args:
-    cloned: the clone.
-    patch: the next one.
-    applied: the subjects of what the clone has; what is applied is added.
-    docs: the patches of upstream's documentation. One that says what it needs
-      is applied as soon as all of that is there.
-
-  Returns:
-    What was applied.
-  """
-  done = [patch]
+def _apply_with_docs(
+    cloned: pathlib.Path, patch: series.Patch, docs: dict[str, series.Patch]
+) -> None:
+  """Applies a patch, and the lines for the docs that go with it."""
   apply(cloned, patch)
-  applied.append(patch.subject)
-  for doc in docs:
-    if patch.subject in doc.needs and set(doc.needs) <= set(applied):
-      apply(cloned, doc)
-      done.append(doc)
-  return done
+  if patch.stem in docs:
+    apply(cloned, docs[patch.stem])
 
 
 def in_order(
-    cloned: pathlib.Path, directory: pathlib.Path, with_docs: bool = True
+    cloned: pathlib.Path, directory: pathlib.Path
 ) -> Iterator[Candidate]:
-  """Applies the series in order and gives a candidate for each patch.
+  """Applies what is to be sent in order and gives a candidate for each patch.
 
-  Patches of the docs that name no patch come last. Backports that are there
-  are left out.
+  Backports that are there are left out.
 
   Args:
     cloned: the clone.
     directory: the directory of the series.
-    with_docs: whether to apply the patches of the docs, which fit main alone.
+
+  Raises:
+    DoesNotApply: names the patch that stops.
+  """
+  docs = series.documentation(directory)
+  sent = (series.BACKPORTS, series.TO_SEND)
+  for patch in series.in_folder(series.read(directory), *sent):
+    if not is_there(cloned, patch):
+      before = head(cloned)
+      _apply_with_docs(cloned, patch, docs)
+      yield Candidate(patch.name, IN_ORDER, before, head(cloned), patch)
+
+
+def whole(cloned: pathlib.Path, directory: pathlib.Path) -> Candidate:
+  """Applies all of the fork: what is to be sent, what is ours, and hooks.
+
+  Raises:
+    DoesNotApply: names the patch that stops.
+  """
+  before = head(cloned)
+  for _ in in_order(cloned, directory):
+    pass
+  _add_ours(cloned, directory)
+  if doc := series.docs_of_the_fork(directory):
+    apply(cloned, doc)
+  return Candidate('the fork', IN_ORDER, before, head(cloned))
+
+
+def apply_all(
+    cloned: pathlib.Path, directory: pathlib.Path
+) -> Iterator[str]:
+  """Applies all of the fork, as `whole` does, to any commit of Optax.
+
+  Yields:
+    A line for each patch. Lines for the docs are made for main, and are left
+    out where they do not apply.
 
   Raises:
     DoesNotApply: names the patch that stops.
   """
   patches = series.read(directory)
-  docs = series.documentation(directory) if with_docs else []
-  applied = []
-  for patch in patches:
-    if not is_there(cloned, patch):
-      before = head(cloned)
-      apply_with_docs(cloned, patch, applied, docs)
-      yield Candidate(patch.name, IN_ORDER, before, head(cloned), patch)
-  for doc in docs:
-    if not doc.needs:
-      before = head(cloned)
+  for patch in series.in_folder(patches, series.BACKPORTS, series.TO_SEND):
+    if is_there(cloned, patch):
+      yield f'{patch.name} is left out: this commit has it'
+    else:
+      apply(cloned, patch)
+      yield f'{patch.name} applies'
+  yield from _add_ours(cloned, directory)
+  for doc in series.documentation(directory).values():
+    try:
       apply(cloned, doc)
-      yield Candidate(doc.name, IN_ORDER, before, head(cloned))
+      yield f'{doc.name} applies'
+    except DoesNotApply:
+      yield f'{doc.name} is left out: the docs of this commit have another form'
+
+
+def _add_ours(cloned: pathlib.Path, directory: pathlib.Path) -> list[str]:
+  """Adds the files of the fork as a commit, and hooks; returns a line for each."""
+  checkout = directory.parent
+  added_files.copy(checkout, cloned)
+  git.run(cloned, 'add', '--all')
+  git.run(cloned, 'commit', '--quiet', '--message', 'the files of the fork')
+  told = [f'{len(added_files.paths(checkout))} files of ours are added']
+  for patch in series.in_folder(series.read(directory), series.HOOKS):
+    apply(cloned, patch)
+    told.append(f'{patch.name} applies')
+  return told
 
 
 def alone(
@@ -229,11 +258,10 @@ def alone(
     DoesNotApply: names the patch that stops.
   """
   docs = series.documentation(directory)
-  applied = []
   for needed in series.with_needed(patch, series.read(directory)):
     before = head(cloned)
     if not is_there(cloned, needed):
-      apply_with_docs(cloned, needed, applied, docs)
+      _apply_with_docs(cloned, needed, docs)
       if author and head(cloned) != before:
         _commit_as(author, cloned, needed, before)
   return Candidate(patch.name, ALONE, before, head(cloned), patch)
@@ -251,16 +279,10 @@ def _commit_as(
       for name, value in git.environment(author).items()
       if name not in ('GIT_AUTHOR_DATE', 'GIT_COMMITTER_DATE')
   }
-  message = f'{patch.subject}\n\n{patch.message}\n'
+  threads = '\n'.join(f'See {address}' for address in patch.see)
+  message = f'{patch.subject}\n\n{patch.message}\n\n{threads}\n'
   git.run(cloned, 'reset', '--quiet', '--soft', before)
   git.run(
       cloned, *'commit --quiet --file=-'.split(),
       data=message.encode(), env=env,
   )  # fmt: skip
-
-
-def to_send(directory: pathlib.Path) -> list[series.Patch]:
-  """Returns the patches that are to be sent."""
-  patches = series.read(directory)
-  known = rules.read(directory, patches)
-  return [p for p in patches if known.get(p.name) == rules.TO_BE_SENT]

@@ -26,6 +26,7 @@ import logging
 import pathlib
 
 import optax_fork
+from optax_fork.patches import added_files
 from optax_fork.patches import series
 from optax_fork.release import pin
 
@@ -50,6 +51,27 @@ def _patch_ng_messages():
     yield messages
   finally:
     logger.removeHandler(handler)
+
+
+def assemble(
+    patches: pathlib.Path, checkout: pathlib.Path, root: pathlib.Path
+) -> None:
+  """Makes the fork of the release: patches, then what is ours, then hooks.
+
+  Args:
+    patches: the directory of the series.
+    checkout: has the files that the fork adds.
+    root: the directory that holds the release's ``optax/``.
+
+  Raises:
+    ForkError: when a patch does not apply, the fork adds a file that Optax has,
+      or the series does not give what it gave when it was exported.
+  """
+  found = series.read(patches)
+  apply(series.in_folder(found, series.BACKPORTS, series.TO_SEND), root)
+  added_files.copy(checkout, root)
+  apply(series.in_folder(found, series.HOOKS), root)
+  verify(root, patches)
 
 
 def apply(patches: list[series.Patch], root: pathlib.Path) -> None:

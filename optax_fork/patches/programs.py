@@ -14,7 +14,7 @@
 # ==============================================================================
 """Programs that show what users see, one for each patch that is to be sent.
 
-``patches/programs/WORDS.py`` has the words of the patch's name. Below the
+``patches/programs/STEM.py`` has the name of the patch, STEM.patch. Below the
 license, its docstring says what the patch leaves as it is; what follows are at
 most twelve lines that fail without the patch and work with it.
 """
@@ -31,24 +31,24 @@ import optax_fork
 _MOST_LINES = 12
 
 
-def path(directory: pathlib.Path, words: str) -> pathlib.Path:
+def path(directory: pathlib.Path, stem: str) -> pathlib.Path:
   """Returns where the program of a patch lies."""
-  return directory / 'programs' / f'{words}.py'
+  return directory / 'programs' / f'{stem}.py'
 
 
 def names(directory: pathlib.Path) -> set[str]:
-  """Returns the words of the patches that have a program."""
+  """Returns the stems of the patches that have a program."""
   return {found.stem for found in directory.glob('programs/*.py')}
 
 
-def read(directory: pathlib.Path, words: str) -> tuple[str, str]:
+def read(directory: pathlib.Path, stem: str) -> tuple[str, str]:
   """Returns what a patch leaves as it is, and its program.
 
   Raises:
     ForkError: when there is no such program, it has no docstring or it is too
       long.
   """
-  source = path(directory, words)
+  source = path(directory, stem)
   if not source.is_file():
     raise optax_fork.ForkError(f'There is no program {source}.')
   text = source.read_text('utf-8')

@@ -26,7 +26,7 @@ from optax_fork.patches import work_tree
 from optax_fork.release import pristine
 
 
-def prove(patches: pathlib.Path) -> str:
+def prove(patches: pathlib.Path, checkout: pathlib.Path) -> str:
   """Proves that git and the build make of a series what it was made from.
 
   git turns the patches into commits, and the commits into the same patches
@@ -34,6 +34,7 @@ def prove(patches: pathlib.Path) -> str:
 
   Args:
     patches: the directory of the series.
+    checkout: has the files that the fork adds.
 
   Returns:
     The name of the git tree that the series gives.
@@ -51,8 +52,7 @@ def prove(patches: pathlib.Path) -> str:
     format_patch.write(tree, again)
     _refuse_differences(patches, again)
     pristine.unpack(release, 'wheel')
-    patching.apply(found, release)
-    patching.verify(release, patches)
+    patching.assemble(patches, checkout, release)
     return git.text(tree, 'rev-parse', 'HEAD^{tree}')
 
 
@@ -60,8 +60,9 @@ def _refuse_differences(wanted: pathlib.Path, found: pathlib.Path) -> None:
   """Raises ForkError unless two directories hold the same series."""
 
   def contents(directory):
-    paths = [*directory.glob('*.patch'), directory / series.SUMS]
-    return {(path.name, path.read_bytes()) for path in paths}
+    names = [series.SERIES, series.SUMS]
+    names += [patch.name for patch in series.read(directory)]
+    return {(name, (directory / name).read_bytes()) for name in names}
 
   different = sorted({name for name, _ in contents(wanted) ^ contents(found)})
   if different:

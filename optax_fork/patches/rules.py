@@ -12,75 +12,25 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""The parts of the series, and what a patch of each has to be.
-
-patches/README.md has a section for each part, with a table of its patches.
-"""
+"""What a patch of each folder has to be."""
 
 import pathlib
-import re
 
 import optax_fork
 from optax_fork.patches import programs
 from optax_fork.patches import series
 
-BACKPORTS = 'Backports'
-TO_BE_SENT = 'To be sent'
-OWN = "The fork's own"
 # How many lines outside of tests a patch may change.
-LIMITS = {TO_BE_SENT: 60, OWN: 250}
+_LINES = {series.TO_SEND: 60, series.HOOKS: 400}
+# A hook has no logic: what needs more is source of ours.
+_MOST_HOOKS = 25
+_LINES_OF_HOOKS = 1200
 # How wide a line of a message may be: `git log` indents it by four.
 _WIDTH = 72
 
 
-def rows(directory: pathlib.Path) -> dict[str, tuple[str, dict[str, str]]]:
-  """Returns {name of a patch: its section, {column: cell of its row}}."""
-  found, section, columns = {}, '', []
-  for line in (directory / 'README.md').read_text('utf-8').splitlines():
-    if line.startswith('## '):
-      section = line.removeprefix('## ')
-    elif line.startswith('|'):
-      cells = re.split(r'(?<!\\)\|', line.strip('| '))
-      cells = [cell.strip() for cell in cells]
-      if cells[0] == 'patch':
-        columns = cells
-      elif name := re.search(r'`(\S+\.patch)`', cells[0]):
-        found[name[1]] = section, dict(zip(columns, cells))
-  return found
-
-
-def read(
-    directory: pathlib.Path, patches: list[series.Patch]
-) -> dict[str, str]:
-  """Returns {name of a patch: its part}, in the order of the series.
-
-  Args:
-    directory: the directory of the series.
-    patches: the patches of the series.
-
-  Returns:
-    All patches.
-
-  Raises:
-    ForkError: when a patch has no row, or one that is in no part.
-  """
-  readme, table = directory / 'README.md', rows(directory)
-  for patch in patches:
-    if patch.name not in table:
-      raise optax_fork.ForkError(f'{readme} has no row for {patch.name}.')
-  found = {patch.name: table[patch.name][0] for patch in patches}
-  known = (BACKPORTS, TO_BE_SENT, OWN)
-  for name, part in found.items():
-    if part not in known:
-      raise optax_fork.ForkError(
-          f'{readme}: the row of {name} is in the section {part!r}; the parts'
-          f' of the series are {", ".join(map(repr, known))}.'
-      )
-  return found
-
-
 def verify(directory: pathlib.Path, patches: list[series.Patch]) -> None:
-  """Compares each patch with what its part asks for.
+  """Compares each patch with what its folder asks for.
 
   Args:
     directory: the directory of the series.
@@ -88,50 +38,72 @@ def verify(directory: pathlib.Path, patches: list[series.Patch]) -> None:
 
   Raises:
     ForkError: when a patch changes too many lines, needs one that is not there,
-      its message is too wide or differs from the table, or it is to be sent and
-      has no program, or one that is too long.
+      its message is too wide or in the wrong folder, a hook adds a file, or a
+      patch to be sent has no thread, or no program or one that is too long.
   """
-  parts, table = read(directory, patches), rows(directory)
   problems = []
   for patch in patches:
-    part = parts[patch.name]
-    series.with_needed(patch, patches)
-    limit = LIMITS.get(part, patch.changed_lines)
-    if patch.changed_lines > limit:
-      problems.append(
-          f'{patch.name} changes {patch.changed_lines} lines outside of tests;'
-          f' in the part {part!r}, it may change {limit}.'
-      )
-    told = table[patch.name][1].get('lines')
-    if told not in (None, str(patch.changed_lines)):
-      problems.append(
-          f'{patch.name} changes {patch.changed_lines} lines outside of tests;'
-          f' its row says {told}.'
-      )
-    if bool(patch.backport) != (part == BACKPORTS):
-      problems.append(
-          f'{patch.name}: its part is {part!r}, and its message has'
-          f' {"a" if patch.backport else "no"} trailer `Backport: COMMIT`.'
-      )
-    if part == TO_BE_SENT and not re.search(r'^See http', patch.message, re.M):
-      problems.append(f'{patch.name}: its message has no line `See THREAD`.')
-    problems += [
-        f'{patch.name}: this line of its message is longer than {_WIDTH}'
-        f' columns: {line}'
-        for line in patch.message.splitlines()
-        if len(line) > _WIDTH and '://' not in line
-    ]
-  sent = {patch.words for patch in patches if parts[patch.name] == TO_BE_SENT}
-  there = programs.names(directory)
+    problems += _of_patch(patch, patches)
+  hooks = series.in_folder(patches, series.HOOKS)
+  lines = sum(patch.changed_lines for patch in hooks)
+  if len(hooks) > _MOST_HOOKS or lines > _LINES_OF_HOOKS:
+    problems.append(
+        f'{len(hooks)} hooks change {lines} lines; at most {_MOST_HOOKS} may'
+        f' change {_LINES_OF_HOOKS}. What is ours is in optax_fork/optax/.'
+    )
+  problems += _of_programs(directory, patches)
   problems += [
-      f'There is no program {programs.path(directory, words)}.'
-      for words in sorted(sent - there)
+      f'patches/{doc.name} has the name of no patch.'
+      for doc in series.docs_without_a_patch(directory, patches)
   ]
-  problems += [
-      f'{programs.path(directory, words)}: no patch to be sent has this name.'
-      for words in sorted(there - sent)
-  ]
-  for words in sorted(there & sent):
-    programs.read(directory, words)
   if problems:
     raise optax_fork.ForkError('\n'.join(problems))
+
+
+def _of_patch(
+    patch: series.Patch, patches: list[series.Patch]
+) -> list[str]:
+  """Returns what is wrong with one patch."""
+  problems = []
+  needed = series.with_needed(patch, patches)
+  if patches.index(patch) < max(patches.index(other) for other in needed):
+    problems.append(f'{patch.name} comes before a patch that it needs.')
+  limit = _LINES.get(patch.folder, patch.changed_lines)
+  if patch.changed_lines > limit:
+    problems.append(
+        f'{patch.name} changes {patch.changed_lines} lines outside of tests;'
+        f' in {patch.folder}/, it may change {limit}.'
+    )
+  if patch.folder == series.TO_SEND and not patch.see:
+    problems.append(f'{patch.name}: its message has no trailer `See: THREAD`.')
+  if patch.folder == series.HOOKS:
+    problems += [
+        f'{patch.name} adds {change.path}, which is ours: make it'
+        f' optax_fork/{change.path}, and run `python -m optax_fork checkout`.'
+        for change in patch.changes
+        if change.before == series.ABSENT
+    ]
+  problems += [
+      f'{patch.name}: this line of its message is longer than {_WIDTH}'
+      f' columns: {line}'
+      for line in patch.message.splitlines()
+      if len(line) > _WIDTH and '://' not in line
+  ]
+  return problems
+
+
+def _of_programs(
+    directory: pathlib.Path, patches: list[series.Patch]
+) -> list[str]:
+  """Returns what is wrong with the programs of the patches to be sent."""
+  sent = {patch.stem for patch in series.in_folder(patches, series.TO_SEND)}
+  there = programs.names(directory)
+  for stem in sorted(there & sent):
+    programs.read(directory, stem)
+  return [
+      f'There is no program {programs.path(directory, stem)}.'
+      for stem in sorted(sent - there)
+  ] + [
+      f'{programs.path(directory, stem)}: no patch to be sent has this name.'
+      for stem in sorted(there - sent)
+  ]

@@ -12,7 +12,12 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""The patch series, as the files in patches/ hold it."""
+"""The patch series, as the files in patches/ hold it.
+
+``patches/series`` lists the patches in their order, one ``FOLDER/NAME.patch`` a
+line. The folder says what a patch is for, the trailers of its message what it
+answers and needs.
+"""
 
 import configparser
 import dataclasses
@@ -22,10 +27,15 @@ from typing import Optional
 
 import optax_fork
 
+SERIES = 'series'
 SUMS = 'SHA256SUMS'
+README = 'README.md'
+BACKPORTS = 'backports'
+TO_SEND = 'to_send'
+HOOKS = 'hooks'
+FOLDERS = (BACKPORTS, TO_SEND, HOOKS)
 # What an export that was cut short leaves in the directory.
 UNFINISHED = '.unfinished-'
-_NAME = re.compile(r'(\d{4})-[A-Za-z0-9._-]+\.patch')
 _DIFF = re.compile(
     r'^diff --git a/(?P<path>\S+) b/(?P=path)\n'
     r'(?:new file mode 100644\n)?'
@@ -34,11 +44,36 @@ _DIFF = re.compile(
     r'\+\+\+ b/(?P=path)\n',
     re.M,
 )
-# What may lie beside the patches: their table, the patches of upstream's docs,
-# and the programs that show what the patches to be sent mend.
-_BESIDE = ('README.md', 'docs', 'programs')
+# Lines for upstream's docs, and the programs of the pull requests, by the name
+# of the patch that they go with.
+_BESIDE = ('docs', 'programs')
+# The lines for upstream's docs that go with the whole fork.
+_DOCS_OF_THE_FORK = 'fork'
 # What git names in the place of a blob that is not there.
 ABSENT = '0' * 40
+_TRAILER = re.compile(r'(See|Needs|Status|Backport): (\S.*)')
+
+
+def split_message(text: str) -> tuple[str, list[tuple[str, str]]]:
+  """Returns a message without its trailers, and the trailers.
+
+  Args:
+    text: the message of a commit; trailers are its last paragraph, if all lines
+      of that are one of ``See:``, ``Needs:``, ``Status:`` and ``Backport:``.
+  """
+  before, _, last = text.strip().rpartition('\n\n')
+  found = [_TRAILER.fullmatch(line) for line in last.splitlines()]
+  if not all(found):
+    return text.strip(), []
+  return before, [(match[1], match[2]) for match in found]
+
+
+def folder_of(message: str) -> str:
+  """Returns the folder of the patch with a message: its trailers decide."""
+  names = {name for name, _ in split_message(message)[1]}
+  if 'Backport' in names:
+    return BACKPORTS
+  return TO_SEND if 'Status' in names else HOOKS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,12 +89,26 @@ class Change:
   hunks: tuple[str, ...]
   lines: int
 
+  @property
+  def is_test(self) -> bool:
+    return self.path.endswith('_test.py')
+
 
 @dataclasses.dataclass(frozen=True)
 class Patch:
+  """A patch; its name is FOLDER/STEM.patch."""
+
   name: str
   text: bytes
   changes: tuple[Change, ...]
+
+  @property
+  def folder(self) -> str:
+    return self.name.partition('/')[0]
+
+  @property
+  def stem(self) -> str:
+    return pathlib.PurePosixPath(self.name).stem
 
   @property
   def subject(self) -> str:
@@ -68,39 +117,43 @@ class Patch:
     return re.sub(r'^\[PATCH\] ', '', header[1].replace('\n', ''))
 
   @property
-  def message(self) -> str:
-    """Returns what it says below its subject."""
+  def _below_subject(self) -> str:
     _, _, rest = self.text.decode().partition('\n\n')
-    return re.split(r'^(?:---|diff --git .*)$', rest, maxsplit=1, flags=re.M)[
-        0
-    ].strip()
+    return re.split(r'^(?:---|diff --git .*)$', rest, maxsplit=1, flags=re.M)[0]
 
   @property
-  def words(self) -> str:
-    """Returns its name without the number, which depends on those before it."""
-    return self.name[5:].removesuffix('.patch')
+  def message(self) -> str:
+    """Returns what it says below its subject, without the trailers."""
+    return split_message('\n\n' + self._below_subject)[0].strip()
+
+  def _trailers(self, name: str) -> list[str]:
+    trailers = split_message('\n\n' + self._below_subject)[1]
+    return [value for key, value in trailers if key == name]
+
+  @property
+  def see(self) -> list[str]:
+    """Returns the addresses of the threads that it answers."""
+    return self._trailers('See')
 
   @property
   def needs(self) -> list[str]:
-    """Returns the subjects of the patches that its message says it needs."""
-    sentence = re.search(r'^Needs [\s\S]*?\.$', self.message, re.M)
-    quoted = re.findall(r'"([^"]*)"', sentence[0]) if sentence else []
-    return [' '.join(subject.split()) for subject in quoted]
+    """Returns the subjects of the patches that it needs."""
+    return self._trailers('Needs')
+
+  @property
+  def status(self) -> Optional[str]:
+    """Returns how far it is on its way upstream; None if it is not to be sent."""
+    return next(iter(self._trailers('Status')), None)
 
   @property
   def backport(self) -> Optional[str]:
     """Returns the commit of Optax's main that has the same fix, or None."""
-    trailer = re.search(r'^Backport: (\S+)$', self.message, re.M)
-    return trailer and trailer[1]
+    return next(iter(self._trailers('Backport')), None)
 
   @property
   def changed_lines(self) -> int:
     """Returns how many lines it adds and removes outside of tests."""
-    return sum(
-        change.lines
-        for change in self.changes
-        if not change.path.endswith('_test.py')
-    )
+    return sum(change.lines for change in self.changes if not change.is_test)
 
 
 def find() -> pathlib.Path:
@@ -127,45 +180,65 @@ def fork_version(checkout: pathlib.Path) -> str:
 
 
 def read(directory: pathlib.Path) -> list[Patch]:
-  """Returns the patches of a directory in order.
+  """Returns the patches of a directory in the order of its file ``series``.
 
   Args:
-    directory: holds patches named as git numbers them, ``SHA256SUMS``,
-      ``README.md`` and, perhaps, ``docs/`` and ``programs/``.
+    directory: the directory ``patches`` of a checkout.
 
   Raises:
-    ForkError: when a file there does not belong, a number is missing or taken
-      twice, or a patch is none that ``export`` writes.
+    ForkError: when a file there does not belong, the list does not name what is
+      there, or a patch is not as ``export`` writes it.
   """
-  if not directory.is_dir():
-    raise optax_fork.ForkError(f'There is no directory of patches {directory}.')
-  names = sorted(path.name for path in directory.iterdir())
-  patches = [name for name in names if _NAME.fullmatch(name)]
-  for name in set(names) - set(patches) - {SUMS, *_BESIDE}:
-    if name.startswith(UNFINISHED):
+  if not (directory / SERIES).is_file():
+    raise optax_fork.ForkError(f'There is no list of patches in {directory}.')
+  for path in sorted(directory.iterdir()):
+    if path.name.startswith(UNFINISHED):
       raise optax_fork.ForkError(
-          f'{directory / name}: an export or a move was cut short, and the'
+          f'{path}: an export or a move was cut short, and the'
           ' patches are perhaps of two series. Run `python -m optax_fork'
           ' export` again, or `move` if it was that; or delete what is named'
           ' here, and take the patches from git.'
       )
-    raise optax_fork.ForkError(
-        f'{directory / name} does not belong there: patches/ holds'
-        ' 0001-….patch and so on, SHA256SUMS, README.md, docs/ and programs/'
-        ' alone. Move the file away.'
-    )
-  for number, name in enumerate(patches, 1):
-    if int(_NAME.fullmatch(name)[1]) != number:
+    if path.name not in (SERIES, SUMS, README, *FOLDERS, *_BESIDE):
       raise optax_fork.ForkError(
-          f'{directory / name}: the next patch must have the number'
-          f' {number:04}. Patches are numbered from 0001 without gaps, as'
-          ' `python -m optax_fork export` does.'
+          f'{path} does not belong there: patches/ holds series, SHA256SUMS,'
+          f' README.md and {", ".join([*FOLDERS, *_BESIDE])}. Move it away.'
       )
-  return [_parse(directory / name) for name in patches]
+  names = _read_list(directory / SERIES)
+  there = {
+      path.relative_to(directory).as_posix()
+      for folder in FOLDERS
+      for path in (directory / folder).glob('*')
+  }
+  if lost := sorted(there ^ set(names)):
+    raise optax_fork.ForkError(
+        f'{directory / SERIES} and the patches there differ: {", ".join(lost)}.'
+        ' `python -m optax_fork export` writes both.'
+    )
+  return [_parse(directory, name) for name in names]
 
 
-def _parse(path: pathlib.Path) -> Patch:
+def _read_list(path: pathlib.Path) -> list[str]:
+  """Returns the names in the list, each once, in the order of the folders."""
+  names = path.read_text('utf-8').splitlines()
+  for number, name in enumerate(names, 1):
+    if not re.fullmatch(rf'({"|".join(FOLDERS)})/[\w.-]+\.patch', name):
+      raise optax_fork.ForkError(
+          f'{path}, line {number}: wanted FOLDER/NAME.patch with one of'
+          f' {", ".join(FOLDERS)}, found {name!r}.'
+      )
+  order = lambda name: FOLDERS.index(name.partition('/')[0])
+  if names != sorted(dict.fromkeys(names), key=order):
+    raise optax_fork.ForkError(
+        f'{path} names a patch twice, or not in the order of the folders:'
+        f' {", ".join(FOLDERS)}.'
+    )
+  return names
+
+
+def _parse(directory: pathlib.Path, name: str) -> Patch:
   """Reads one patch."""
+  path = directory / name
   data = path.read_bytes()
   if b'\r' in data:
     raise optax_fork.ForkError(
@@ -196,41 +269,54 @@ def _parse(path: pathlib.Path) -> Patch:
     changes.append(
         Change(file, match['before'], match['after'], hunks, lines)
     )
-  return Patch(path.name, data, tuple(changes))
+  return Patch(name, data, tuple(changes))
 
 
-def documentation(directory: pathlib.Path) -> list[Patch]:
-  """Returns the patches of upstream's documentation, in order.
+def in_folder(patches: list[Patch], *folders: str) -> list[Patch]:
+  """Returns the patches of some folders, in their order."""
+  return [patch for patch in patches if patch.folder in folders]
+
+
+def documentation(directory: pathlib.Path) -> dict[str, Patch]:
+  """Returns {stem: patch} of the lines for upstream's docs.
 
   They are made against Optax's main branch: the release does not have the files
-  that they change. Each goes with the patches that its message says it needs.
+  that they change. Each goes with the patch that has its stem.
   """
-  return [
-      Patch(path.name, path.read_bytes(), ())
+  return {
+      path.stem: Patch(f'docs/{path.name}', path.read_bytes(), ())
       for path in sorted(directory.glob('docs/*.patch'))
-  ]
+  }
+
+
+def docs_of_the_fork(directory: pathlib.Path) -> Optional[Patch]:
+  """Returns the lines for upstream's docs that go with the whole fork."""
+  return documentation(directory).get(_DOCS_OF_THE_FORK)
+
+
+def docs_without_a_patch(
+    directory: pathlib.Path, patches: list[Patch]
+) -> list[Patch]:
+  """Returns the lines for upstream's docs that go with no patch."""
+  known = {patch.stem for patch in patches} | {_DOCS_OF_THE_FORK}
+  docs = documentation(directory)
+  return [docs[stem] for stem in docs if stem not in known]
 
 
 def pick(patches: list[Patch], wanted: str) -> Patch:
-  """Returns the one patch of a number, a name or words of its subject.
+  """Returns the one patch of a name or words of its subject.
 
   Raises:
     ForkError: when there is none or there are several; lists them.
   """
   found = [
-      patch
-      for patch in patches
-      if wanted in (patch.name, patch.subject)
-      or wanted.zfill(4) == patch.name[:4]
+      patch for patch in patches if wanted in (patch.name, patch.subject)
   ] or [patch for patch in patches if wanted in patch.subject]
   if len(found) != 1:
-    listed = '\n  '.join(
-        f'{patch.name[:4]} {patch.subject}' for patch in found or patches
-    )
+    listed = '\n  '.join(patch.subject for patch in found or patches)
     raise optax_fork.ForkError(
         f'{"Several patches are" if found else "No patch is"} called'
-        f' {wanted!r}. Name one by its number or by words of its subject:\n'
-        f'  {listed}'
+        f' {wanted!r}. Name one by words of its subject:\n  {listed}'
     )
   return found[0]
 

@@ -33,6 +33,7 @@ def write(
     *,
     version: str,
     patched: dict[str, list[str]],
+    added: list[str],
     stamped: str,
 ) -> None:
   """Writes the manifest of a finished tree.
@@ -41,6 +42,7 @@ def write(
     root: holds ``optax/`` as it will be installed.
     version: the fork's version.
     patched: {path: names of the patches that change it}.
+    added: the paths of the files that the fork adds.
     stamped: the path of the file that got the fork's version.
   """
   before = pin.digests()
@@ -49,7 +51,9 @@ def write(
     if path.is_file():
       name = path.relative_to(root).as_posix()
       files[name] = entry = {'sha256': pin.sha256(path.read_bytes())}
-      if name in patched or name == stamped:
+      if name in added:
+        entry['added'] = True
+      elif name in patched or name == stamped:
         entry['patches'] = patched.get(name, [])
         entry['sha256_before'] = before.get(name)
       if name == stamped:

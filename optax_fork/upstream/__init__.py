@@ -28,9 +28,9 @@ from optax_fork.upstream import checks
 from optax_fork.upstream import runs
 
 DESCRIPTION = (
-    "Run what Optax's workflow runs on a pull request, on each patch on its"
-    ' main branch. In order after all before it; those that are to be sent also'
-    ' alone, after what they need. What main itself fails is no news.'
+    "Run what Optax's workflow runs on a pull request, on each patch that is to"
+    ' be sent on its main branch: in order after all before it, and alone, after'
+    ' what it needs. Then on the whole fork. What main itself fails is no news.'
     ' `tox -e main` brings the programs that this needs.'
 )
 EXAMPLE = 'upstream ../optax --only static'
@@ -53,12 +53,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
       '--patch',
       metavar='WORDS',
-      help='this patch alone: its number, or words of its subject',
+      help='this patch alone: its name, or words of its subject',
   )
   parser.add_argument(
       '--tip',
       action='store_true',
-      help='the whole series at once, instead of each patch',
+      help='the whole fork at once, instead of each patch that is to be sent',
   )
   parser.add_argument(
       '--whole',
@@ -191,15 +191,16 @@ def _candidates(
   main = main_branch.head(cloned)
   candidates, problems = [], []
   try:
-    candidates += main_branch.in_order(cloned, directory)
+    if not args.tip:
+      candidates += main_branch.in_order(cloned, directory)
+    if not args.patch:
+      main_branch.go_to(cloned, main)
+      candidates.append(main_branch.whole(cloned, directory))
   except main_branch.DoesNotApply as error:
     problems.append(f'in order: {error}')
   if args.tip:
-    tip = main_branch.Candidate(
-        'the series', main_branch.IN_ORDER, main, main_branch.head(cloned)
-    )
-    return [tip], problems
-  for patch in main_branch.to_send(directory):
+    return candidates, problems
+  for patch in series.in_folder(series.read(directory), series.TO_SEND):
     main_branch.go_to(cloned, main)
     try:
       candidates.append(main_branch.alone(cloned, directory, patch))

@@ -188,10 +188,10 @@ class Runner:
       self, directory: pathlib.Path, candidate: main_branch.Candidate
   ) -> Optional[list[str]]:
     """Returns what is wrong with a patch's program, None without one."""
-    words = candidate.patch and candidate.patch.words
-    if words not in programs.names(directory):
+    stem = candidate.patch and candidate.patch.stem
+    if stem not in programs.names(directory):
       return None
-    _, program = programs.read(directory, words)
+    _, program = programs.read(directory, stem)
 
     def find(commit):
       run = lambda tree: [*programs.run(program, tree)]

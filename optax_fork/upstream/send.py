@@ -40,12 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
       'patch',
       metavar='PATCH',
-      help='its number, or words of its subject',
+      help='its name, or words of its subject',
   )
   parser.add_argument(
-      'checkout',
+      'clone',
       type=pathlib.Path,
-      metavar='CHECKOUT',
+      metavar='CLONE',
       help="a clone of Optax with its main branch checked out; it stays on it",
   )
   parser.add_argument(
@@ -69,12 +69,12 @@ def run(args: argparse.Namespace) -> int:
   patches = series.read(directory)
   patch = series.pick(patches, args.patch)
   branch = _branch(patch)
-  _refuse(args.checkout, patch, branch)
-  with main_branch.clone(args.checkout, patches) as cloned:
+  _refuse(args.clone, patch, branch)
+  with main_branch.clone(args.clone, patches) as cloned:
     main = main_branch.head(cloned)
     candidate = main_branch.alone(cloned, directory, patch, args.author)
     if candidate.commit == candidate.before:
-      raise optax_fork.ForkError(f'{args.checkout} has {patch.name} already.')
+      raise optax_fork.ForkError(f'{args.clone} has {patch.name} already.')
     names = upstream.chosen(args.only)
     upstream.refuse_environment(cloned, names)
     runner = runs.Runner(cloned)
@@ -89,13 +89,13 @@ def run(args: argparse.Namespace) -> int:
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text, 'utf-8')
     git.run(
-        args.checkout, *'fetch --quiet --no-tags --no-write-fetch-head'.split(),
+        args.clone, *'fetch --quiet --no-tags --no-write-fetch-head'.split(),
         str(cloned), f'{candidate.commit}:refs/heads/{branch}',
     )  # fmt: skip
   print(
-      f'{args.checkout} has the branch {branch}; its work tree is as it was.\n'
+      f'{args.clone} has the branch {branch}; its work tree is as it was.\n'
       f'{target} is the text of the pull request: read it, and every line of\n'
-      f'  git -C {args.checkout} log -p {main[:8]}..{branch}\n'
+      f'  git -C {args.clone} log -p {main[:8]}..{branch}\n'
       'Nothing was pushed.'
   )
   return 0
@@ -106,23 +106,23 @@ def _branch(patch: series.Patch) -> str:
 
 
 def _refuse(
-    checkout: pathlib.Path, patch: series.Patch, branch: str
+    clone: pathlib.Path, patch: series.Patch, branch: str
 ) -> None:
-  """Raises ForkError when the patch cannot be sent from this checkout."""
+  """Raises ForkError when the patch cannot be sent from this clone."""
   if patch.backport:
     raise optax_fork.ForkError(
         f'{patch.name} is a backport: main has it, as {patch.backport}.'
     )
-  main_branch.refuse_strangers(checkout)
-  if not checkout.is_dir():
+  main_branch.refuse_strangers(clone)
+  if not clone.is_dir():
     raise optax_fork.ForkError(
-        f'{checkout} is a bundle; a branch needs a clone: git clone {checkout}'
+        f'{clone} is a bundle; a branch needs a clone: git clone {clone}'
     )
-  work_tree.refuse_changes(checkout)
-  if work_tree.ref(checkout, f'refs/heads/{branch}'):
+  work_tree.refuse_changes(clone)
+  if work_tree.ref(clone, f'refs/heads/{branch}'):
     raise optax_fork.ForkError(
-        f'{checkout} has a branch {branch} already; delete or rename it: git -C'
-        f' {checkout} branch -m {branch} {branch}-old'
+        f'{clone} has a branch {branch} already; delete or rename it: git -C'
+        f' {clone} branch -m {branch} {branch}-old'
     )
 
 
@@ -148,9 +148,8 @@ def _text(
     main: the commit that it starts from.
     names: the names of the checks that it passed.
   """
-  problem, *rest = re.split(r'\n{2,}', patch.message)
-  threads = [p for p in rest if p.startswith('See ')]
-  changes = [p for p in rest if not p.startswith(('See ', 'Needs '))]
+  problem, *changes = re.split(r'\n{2,}', patch.message)
+  threads = [f'See {address}' for address in patch.see]
   stays, shown = _shown(cloned, directory, patch, main)
   parts = [patch.subject, '## What happens', problem, *shown]
   parts += ['## What changes', *changes]
@@ -173,9 +172,9 @@ def _shown(
 
   Without a program, there is nothing to say.
   """
-  if patch.words not in programs.names(directory):
+  if patch.stem not in programs.names(directory):
     return '', []
-  stays, program = programs.read(directory, patch.words)
+  stays, program = programs.read(directory, patch.stem)
   shown = [f'```python\n{program}```']
   commit = main_branch.head(cloned)
   for where, said in (

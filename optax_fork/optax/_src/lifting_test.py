@@ -1,0 +1,208 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests for the functions that take raw models in `lifting.py`."""
+
+import copy
+import functools
+import inspect
+import pickle
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import jax
+import jax.numpy as jnp
+from optax._src import base
+from optax._src import test_utils
+
+
+def _init(params):
+  return jax.tree.map(jnp.zeros_like, params)
+
+
+def _update(updates, state, params=None):
+  return jax.tree.map(lambda u, p: u - p, updates, params), state
+
+
+class LiftTest(parameterized.TestCase):
+
+  @parameterized.named_parameters(
+      ('new', lambda: base.GradientTransformation(_init, _update)),
+      (
+          'extra_args',
+          lambda: base.GradientTransformationExtraArgs(
+              _init,
+              lambda updates, state, params=None, **extra_args: _update(
+                  updates, state, params
+              ),
+          ),
+      ),
+      (
+          'replaced',
+          lambda: base.identity()._replace(init=_init, update=_update),
+      ),
+      (
+          'pickled',
+          lambda: pickle.loads(
+              pickle.dumps(base.GradientTransformation(_init, _update))
+          ),
+      ),
+      (
+          'mapped',
+          lambda: jax.tree.map(
+              lambda fn: fn, base.GradientTransformation(_init, _update)
+          ),
+      ),
+  )
+  def test_raw_model(self, make_tx):
+    tx = make_tx()
+    model = test_utils.RawModel.create()
+    state = tx.init(model)
+    test_utils.assert_trees_all_equal(state, tx.init(model.params()))
+    test_utils.assert_trees_all_equal(state, tx.init(params=model))
+    grads = model.grads()
+    expected = jax.tree.map(lambda g, p: g - p, grads, model.params())
+    for args, kwargs in (
+        ((grads, state, model), {}),
+        ((grads, state), {'params': model}),
+        ((), {'updates': grads, 'state': state, 'params': model}),
+        ((grads, state, model.params()), {}),
+    ):
+      updates, new_state = tx.update(*args, **kwargs)
+      test_utils.assert_trees_all_equal(updates, expected)
+      test_utils.assert_trees_all_equal(new_state, state)
+
+  @parameterized.parameters('value_fn', 'obj_fn', 'grad_fn')
+  def test_functions_of_params_get_the_model(self, name):
+    model = test_utils.RawModel.create()
+
+    def update_fn(updates, state, params, **extra_args):
+      self.assertIsNone(params.activation)
+      self.assertIs(extra_args['other_fn'], jnp.sum)
+      return jax.tree.map(lambda p: p + 1.0, params), extra_args[name](params)
+
+    def fn(params):
+      self.assertIs(params.activation, model.activation)
+      self.assertIs(params.weight, model.weight)
+      return params.loss()
+
+    tx = base.GradientTransformationExtraArgs(_init, update_fn)
+    _, value = tx.update(
+        model.grads(), (), model, **{name: fn, 'other_fn': jnp.sum}
+    )
+    self.assertEqual(value, model.loss())
+
+  def test_gradients_of_functions_of_params_are_cut(self):
+    """Of all that a user's function returns, the optimizer sees its part."""
+    model = test_utils.RawModel.create()
+
+    def update_fn(updates, state, params, **extra_args):
+      del updates
+      grads = extra_args['grad_fn'](params)
+      structures = map(jax.tree.structure, (grads, extra_args['grad'], params))
+      self.assertLen(set(structures), 1)
+      return grads, state
+
+    tx = base.GradientTransformationExtraArgs(_init, update_fn)
+    tx.update(
+        model.grads(), (), model, grad=model, grad_fn=lambda m: m,
+        value_fn=lambda m: 0.0,
+    )
+
+  def test_params_that_are_not_raw_are_the_same_object(self):
+    params = {'w': jnp.ones(2), 'x': 0.5, 'none': None}
+    value_fn = lambda p: p
+
+    def update_fn(updates, state, new_params, **extra_args):
+      self.assertIs(new_params, params)
+      self.assertIs(extra_args['value_fn'], value_fn)
+      return updates, state
+
+    tx = base.GradientTransformationExtraArgs(lambda p: p, update_fn)
+    self.assertIs(tx.init(params), params)
+    tx.update(dict(params), (), params, value_fn=value_fn)
+    # A transformation may need params that have no update.
+    tx.update(params | {'w': None}, (), params, value_fn=value_fn)
+
+  def test_arguments_are_passed_on_as_they_are(self):
+    init_fn = lambda *, weights=None: weights
+    update_fn = lambda grads, opt_state, *, weights=1, **kwargs: (
+        grads, opt_state, weights, kwargs
+    )
+    tx = base.GradientTransformation(init_fn, update_fn)
+    self.assertIsNone(tx.init())
+    self.assertEqual(tx.init(weights=2), 2)
+    self.assertEqual(tx.update(1, 2), (1, 2, 1, {}))
+    self.assertEqual(
+        tx.update(grads=1, opt_state=2, weights=3, x=4), (1, 2, 3, {'x': 4})
+    )
+
+  def test_functions_look_like_before(self):
+    tx = base.GradientTransformation(_init, _update)
+    self.assertEqual(
+        inspect.signature(tx.update), inspect.signature(_update)
+    )
+    self.assertEqual(tx.update.__name__, '_update')
+    self.assertEqual(repr(tx.update), repr(_update))
+    self.assertEqual(jax.tree.leaves(tx), [_init, _update])
+    # Wrapping does not pile up.
+    self.assertIs(base.GradientTransformation(*tx).update, tx.update)
+
+  def test_copies_are_equal(self):
+    tx = base.identity()
+    for other in (copy.copy(tx), copy.deepcopy(tx)):
+      self.assertEqual(other, tx)
+      self.assertEqual(hash(other), hash(tx))
+    self.assertNotEqual(tx, base.identity())
+    self.assertNotEqual(tx.init, _init)
+    tx = base.GradientTransformation(_init, _init)
+    self.assertNotEqual(tx.init, tx.update)
+
+  def test_pickle_holds_the_functions_alone(self):
+    tx = base.GradientTransformation(_init, _update)
+    self.assertNotIn(b'_Update', pickle.dumps(tx))
+    self.assertEqual(pickle.loads(pickle.dumps(tx)), tx)
+
+  def test_functions_can_be_pickled(self):
+    for fn in base.GradientTransformation(_init, _update):
+      self.assertEqual(pickle.loads(pickle.dumps(fn)), fn)
+      self.assertEqual(copy.deepcopy(fn), fn)
+
+  def test_functions_have_the_attributes_that_they_had(self):
+    update = functools.partial(jax.jit(_update), params=jnp.ones(2))
+    tx = base.GradientTransformation(jax.jit(_init), update)
+    self.assertIs(tx.update.keywords, update.keywords)
+    tx.init.lower(jnp.ones(2))
+    self.assertFalse(hasattr(tx.init, 'other'))
+
+  def test_subclasses(self):
+    class Named(base.GradientTransformation):
+
+      def __new__(cls, name):
+        self = super().__new__(cls, _init, _update)
+        self.name = name
+        return self
+
+    tx = Named('x')
+    self.assertEqual(tx.name, 'x')
+    new_tx = tx._replace(init=lambda params: ())
+    self.assertIsInstance(new_tx, Named)
+    self.assertEqual(new_tx.init(test_utils.RawModel.create()), ())
+    with self.assertRaises(TypeError):
+      Named._make([_init])
+
+  def test_transformation_is_a_tree_of_its_functions(self):
+    scale = jax.tree_util.Partial(
+        lambda s, updates, state: (updates * s, state), jnp.array(3.0)
+    )
+    tx = base.GradientTransformation(base.init_empty_state, scale)
+    tx = jax.tree.map(lambda x: x if callable(x) else 2 * x, tx)
+    update = lambda s, u: tx._replace(update=s).update(u, ())[0]
+    self.assertEqual(jax.jit(update)(tx.update, jnp.array(1.0)), 6.0)
+    none = jax.tree.map(lambda x: None, tx)
+    self.assertEmpty(jax.tree.leaves(none))
+    # JAX makes nodes with leaves of any type.
+    self.assertEqual(base.GradientTransformation(0, None), (0, None))
+
+
+if __name__ == '__main__':
+  absltest.main()

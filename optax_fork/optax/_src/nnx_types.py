@@ -1,0 +1,47 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Know the types of Flax NNX by their names, without an import of Flax.
+
+``nnx.Optimizer`` gives ``init`` an ``nnx.State`` of variables, and ``update``
+one of what the variables hold. (Flax before 0.12 gives both the former.)
+"""
+
+from collections.abc import Callable
+from typing import Any, Optional
+
+import jax
+
+
+def _is_instance(x: Any, *names: str) -> bool:
+  return any(
+      cls.__name__ in names and cls.__module__.startswith('flax.nnx.')
+      for cls in type(x).__mro__
+  )
+
+
+def is_state(x: Any) -> bool:
+  """Whether something is a state, a mapping in place of a module."""
+  return _is_instance(x, 'State')
+
+
+def is_variable(x: Any) -> bool:
+  """Whether something is a variable, a node around its value."""
+  return _is_instance(x, 'Variable', 'VariableState')
+
+
+def unwrap_variables(
+    tree: Any, is_leaf: Optional[Callable[[Any], bool]] = None
+) -> Any:
+  """Replaces the variables of a tree by their values."""
+
+  def unwrap(x):
+    if not is_variable(x):
+      return x
+    (value,) = jax.tree.leaves(x, is_leaf=lambda y: y is not x)
+    return value
+
+  return jax.tree.map(
+      unwrap,
+      tree,
+      is_leaf=lambda x: is_variable(x) or is_leaf is not None and is_leaf(x),
+  )

@@ -1,0 +1,132 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests for masks and labels that are made of the variables of Flax NNX.
+
+The variables here only have its names, since Optax does not depend on Flax.
+"""
+
+import dataclasses
+from typing import Any
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import jax
+import jax.numpy as jnp
+from optax import contrib
+from optax._src import alias
+from optax._src import nnx_types
+from optax._src import test_utils
+from optax.transforms import _combining
+from optax.transforms import _freezing
+from optax.transforms import _masking
+
+
+def _variable_class(name):
+  cls = dataclasses.make_dataclass(name, [('value', Any), ('kind', str)])
+  cls.__module__ = 'flax.nnx.variablelib'
+  return jax.tree_util.register_dataclass(cls, ['value'], ['kind'])
+
+
+_NAMES = ('Variable', 'VariableState')
+_CLASSES = {name: _variable_class(name) for name in _NAMES}
+
+
+def _values():
+  return {'w': jnp.ones((2, 2)), 'layer': {'b': jnp.ones(2), 'c': jnp.ones(2)}}
+
+
+def _wrap(tree, name='Variable'):
+  return jax.tree.map(lambda x: _CLASSES[name](x, 'Param'), tree)
+
+
+def _map_shapes(f, name='Variable'):
+  """Maps over variables, as users do, and so makes a tree of variables."""
+  return jax.tree.map(f, _wrap(_values(), name))
+
+
+class NnxTypesTest(parameterized.TestCase):
+
+  @parameterized.product(
+      name=_NAMES, in_update=[False, True], as_function=[False, True]
+  )
+  def test_mask(self, name, in_update, as_function):
+    """The optimizer sees variables in init, and values in update."""
+    mask = _map_shapes(lambda x: x.ndim > 1, name)
+    tx = alias.adamw(
+        1.0,
+        weight_decay=0.5,
+        mask=(lambda params: mask) if as_function else mask,
+    )
+    params = _values()
+    state = tx.init(_wrap(params, name))
+    zeros = jax.tree.map(jnp.zeros_like, params)
+    if in_update:  # Flax before 0.12.
+      zeros, params = _wrap(zeros, name), _wrap(params, name)
+    else:
+      state = nnx_types.unwrap_variables(state)
+    updates, _ = tx.update(zeros, state, params)
+    updates = nnx_types.unwrap_variables(updates)
+    expected = jax.tree.map(lambda x: jnp.full_like(x, -0.5), _values()['w'])
+    test_utils.assert_trees_all_close(updates['w'], expected)
+    self.assertFalse(updates['layer']['b'].any())
+
+  def test_labels(self):
+    labels = _map_shapes(lambda x: 'sgd' if x.ndim > 1 else 'none')
+    tx = _combining.partition(
+        {'sgd': alias.sgd(1.0), 'none': alias.sgd(0.0)}, labels
+    )
+    state = tx.init(_wrap(_values()))
+    updates, _ = tx.update(_values(), state)
+    self.assertTrue((updates['w'] == -1.0).all())
+    self.assertFalse(updates['layer']['c'].any())
+
+  def test_train_mask(self):
+    mask = _map_shapes(lambda x: x.ndim > 1)
+    tx = _freezing.selective_transform(alias.sgd(1.0), train_mask=mask)
+    updates, _ = tx.update(_values(), tx.init(_wrap(_values())))
+    self.assertTrue((updates['w'] == -1.0).all())
+    self.assertFalse(updates['layer']['b'].any())
+
+  def test_dimension_numbers(self):
+    numbers = contrib.MuonDimensionNumbers()
+    numbers = _map_shapes(lambda x: numbers if x.ndim > 1 else None)
+    tx = contrib.muon(0.1, muon_weight_dimension_numbers=numbers)
+    state = nnx_types.unwrap_variables(tx.init(_wrap(_values())))
+    by_default = contrib.muon(0.1)
+    update = lambda tx, state: str(
+        jax.make_jaxpr(tx.update)(_values(), state, _values())
+    )
+    self.assertEqual(
+        update(tx, state), update(by_default, by_default.init(_values()))
+    )
+
+  def test_prefix_of_variables_and_bools(self):
+    tx = _masking.masked(
+        alias.sgd(1.0), {'w': _wrap(True), 'layer': {'b': False, 'c': True}}
+    )
+    updates, _ = tx.update(_values(), tx.init(_wrap(_values())))
+    self.assertTrue((updates['w'] == -1.0).all())
+    self.assertTrue((updates['layer']['b'] == 1.0).all())
+
+  def test_errors_name_the_place(self):
+    mask = _map_shapes(lambda x: x.ndim > 1)
+    with self.assertRaisesRegex(ValueError, r"mask\['layer'\] is .*'d'"):
+      other = mask | {'layer': {'b': _wrap(True), 'd': _wrap(True)}}
+      _masking.masked(alias.sgd(1.0), other).init(_values())
+    with self.assertRaisesRegex(ValueError, r"mask\['w'\] is 'yes'"):
+      _masking.masked(alias.sgd(1.0), mask | {'w': _wrap('yes')}).init(
+          _values()
+      )
+    # Other nodes with one child stand for no leaf.
+    with self.assertRaisesRegex(ValueError, r"mask\['w'\] is .*\[\*\]"):
+      _masking.masked(alias.sgd(1.0), mask | {'w': [True]}).init(_values())
+
+  def test_variables_without_a_value(self):
+    tree = {'a': _wrap(1), 'b': _CLASSES['Variable'](None, 'Param'), 'c': None}
+    self.assertEqual(
+        nnx_types.unwrap_variables(tree), {'a': 1, 'b': None, 'c': None}
+    )
+
+
+if __name__ == '__main__':
+  absltest.main()

@@ -1,0 +1,113 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Take the params out of raw models, and put them back.
+
+A model is *raw* if it holds more than params: an Equinox module, say, whose
+leaves are arrays, activation functions, sizes and flags. Optimizers work on a
+*view* of it: the same tree, with ``None`` for the other leaves.
+"""
+
+from collections.abc import Callable
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from optax._src import views
+
+
+def is_array(leaf: Any) -> bool:
+  """Whether a leaf has a shape and a NumPy dtype, which PRNG keys do not."""
+  # A leaf may also be a class such as `np.float32` or `jnp.float32`.
+  is_numpy = isinstance(getattr(leaf, 'dtype', None), np.dtype)
+  return is_numpy and hasattr(leaf, 'shape')
+
+
+@functools.cache
+def _is_inexact(dtype: np.dtype) -> bool:
+  return jnp.issubdtype(dtype, jnp.inexact)
+
+
+def is_param(leaf: Any) -> bool:
+  """Whether a leaf of a raw model is a param, an array of inexact dtype."""
+  return is_array(leaf) and _is_inexact(leaf.dtype)
+
+
+def is_static(leaf: Any) -> bool:
+  """Whether a leaf stays as it is, being neither an array nor a float."""
+  if is_array(leaf):
+    return False
+  if isinstance(leaf, jax.Array):  # A PRNG key.
+    return True
+  is_float = isinstance(leaf, (float, complex))
+  return not is_float and not hasattr(leaf, '__jax_array__')
+
+
+def is_no_param(leaf: Any) -> bool:
+  """Whether no gradient can reach a leaf, so that it cannot be a param."""
+  return not _is_inexact(leaf.dtype) if is_array(leaf) else is_static(leaf)
+
+
+def is_raw(
+    tree: Any, is_other: Callable[[Any], bool] = is_no_param
+) -> bool:
+  """Whether a tree holds params beside leaves that cannot be params.
+
+  Args:
+    tree: a PyTree.
+    is_other: tells which leaves cannot be params.
+
+  Returns:
+    Whether the tree has a param, an array of inexact dtype, and another leaf.
+    By default, that is what no gradient can reach: an integer or a bool, be it
+    an array or not, a PRNG key, or what is neither an array (or has a shape and
+    a dtype as an array does) nor a number. A Python float is neither.
+  """
+  leaves = jax.tree.leaves(tree)
+  return any(map(is_other, leaves)) and any(map(is_param, leaves))
+
+
+def get_view(
+    tree: Any,
+    is_kept: Callable[[Any], bool] = is_param,
+    is_other: Callable[[Any], bool] = is_no_param,
+) -> Any:
+  """Gets the params of a raw model, with ``None`` for its other leaves.
+
+  Args:
+    tree: a PyTree.
+    is_kept: tells which leaves of a raw model to keep.
+    is_other: tells which leaves make a model raw.
+
+  Returns:
+    The view, or the tree itself if it is not raw.
+  """
+  if not is_raw(tree, is_other):
+    return tree
+  try:
+    return jax.tree.map(lambda x: x if is_kept(x) else None, tree)
+  except Exception:  # pylint: disable=broad-exception-caught
+    # Nodes may not take None, since they check what they hold.
+    return tree
+
+
+def align(params: Any, updates: Any) -> Any:
+  """Gets a view of raw params, with ``None`` wherever the updates are."""
+  part = views.align(params, updates)
+  return part if part is params or is_raw(params) else params
+
+
+def align_args(
+    updates: Any, params: Any, extra_args: dict[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+  """Aligns raw params with the updates, and the functions of params too."""
+  part = align(params, updates)
+  if part is params:
+    return params, extra_args
+  return part, views.view_extra_args(
+      extra_args,
+      part,
+      to_view=lambda tree: views.align(tree, updates),
+      to_full=lambda view: views.join(view, params),
+  )

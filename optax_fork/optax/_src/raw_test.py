@@ -1,0 +1,146 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests for the views of raw models in `raw.py`."""
+
+import dataclasses
+import enum
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import jax
+import jax.numpy as jnp
+import numpy as np
+from optax._src import raw
+from optax._src import test_utils
+from optax.transforms import _masking
+
+
+class _Number(enum.IntEnum):
+  TWO = 2
+
+
+class _ArrayLike:
+
+  def __jax_array__(self):
+    return jnp.ones(2)
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class _Checked:
+  """A node that checks what it holds."""
+
+  is_training: bool
+
+  def __post_init__(self):
+    if self.is_training is None:
+      raise ValueError('is_training is missing')
+
+
+class ViewTest(parameterized.TestCase):
+
+  @parameterized.named_parameters(
+      ('jax', lambda: jnp.ones(2)),
+      ('bfloat16', lambda: jnp.ones(2, jnp.bfloat16)),
+      ('complex', lambda: jnp.ones(2, jnp.complex64)),
+      ('numpy', lambda: np.ones(2)),
+      ('numpy_scalar', lambda: np.float32(1.0)),
+      ('struct', lambda: jax.ShapeDtypeStruct((2,), jnp.float32)),
+  )
+  def test_params_of_raw_models(self, make):
+    param = make()
+    view = raw.get_view({'param': param, 'activation': jnp.tanh})
+    self.assertIs(view['param'], param)
+    self.assertIsNone(view['activation'])
+
+  @parameterized.named_parameters(
+      ('function', lambda: jnp.tanh),
+      ('string', lambda: 'same'),
+      ('int', lambda: 2),
+      ('bool', lambda: False),
+      ('enum', lambda: _Number.TWO),
+      ('numpy_bool', lambda: np.bool_(True)),
+      ('numpy_int', lambda: np.int32(2)),
+      ('int_array', lambda: jnp.arange(2)),
+      ('bool_array', lambda: np.array([True])),
+      ('uint_key', lambda: jax.random.PRNGKey(0)),
+      ('int_struct', lambda: jax.ShapeDtypeStruct((2,), jnp.int32)),
+      ('float0', lambda: np.zeros(2, jax.dtypes.float0)),
+      ('key', lambda: jax.random.key(0)),
+      ('dtype', lambda: jnp.dtype('float32')),
+      ('numpy_class', lambda: np.float32),
+      ('jax_class', lambda: jnp.float32),
+      ('array_class', lambda: np.ndarray),
+  )
+  def test_leaves_that_make_a_model_raw(self, make):
+    param = jnp.ones(2)
+    view = raw.get_view({
+        'leaf': make(),
+        'param': param,
+        'float': 0.5,
+        'none': None,
+        'masked': _masking.MaskedNode(),
+    })
+    self.assertIs(view['param'], param)
+    expected = dict.fromkeys(['leaf', 'float', 'none'])
+    expected.update(param=param, masked=_masking.MaskedNode())
+    self.assertEqual(jax.tree.structure(view), jax.tree.structure(expected))
+
+  def test_trees_that_are_not_raw(self):
+    tree = {
+        'param': jnp.ones(2),
+        'struct': jax.ShapeDtypeStruct((2,), jnp.bfloat16),
+        'numbers': [2.0, 3.0j],
+        'array_like': _ArrayLike(),
+        'none': None,
+        'masked': _masking.MaskedNode(),
+    }
+    self.assertIs(raw.get_view(tree), tree)
+
+  def test_trees_without_any_param(self):
+    for tree in (
+        {'w': jax.sharding.PartitionSpec('x'), 'b': None},
+        jax.random.key(0),
+        {'name': 'net', 'count': jnp.arange(2)},
+        {'count': 3, 'rate': 0.5},
+    ):
+      self.assertIs(raw.get_view(tree), tree)
+
+  def test_integer_arrays_can_be_averaged(self):
+    tree = {'param': jnp.ones(2), 'count': jnp.arange(2), 'rate': 0.5}
+    self.assertFalse(raw.is_raw(tree, raw.is_static))
+    for leaf in (3, True, jnp.tanh, jax.random.key(0)):
+      self.assertTrue(raw.is_raw(tree | {'leaf': leaf}, raw.is_static))
+
+  def test_nodes_that_take_no_none(self):
+    tree = {'a': _Checked(True), 'w': jnp.ones(2)}
+    self.assertIs(raw.get_view(tree), tree)
+
+  def test_traced_key_makes_a_model_raw(self):
+    is_raw = []
+    jax.jit(lambda tree: is_raw.append(raw.is_raw(tree)))(
+        {'param': jnp.ones(2), 'key': jax.random.key(0)}
+    )
+    self.assertEqual(is_raw, [True])
+
+  def test_view_of_traced_model(self):
+    model = test_utils.RawModel.create()
+
+    @jax.jit
+    def f(weight, key):
+      traced = dataclasses.replace(model, weight=weight, key=key)
+      return raw.get_view(traced)
+
+    view = f(model.weight, model.key)
+    test_utils.assert_trees_all_equal(view, model.params())
+
+  def test_view_with_predicate(self):
+    model = test_utils.RawModel.create()
+    view = raw.get_view(model, raw.is_array)
+    self.assertIs(view.weight, model.weight)
+    self.assertIs(view.num_steps, model.num_steps)
+    self.assertIsNone(view.key)
+
+
+if __name__ == '__main__':
+  absltest.main()

@@ -1,0 +1,128 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Views of the params, and the way back.
+
+An optimizer that is wrapped, for example in :func:`optax.masked`, does not see
+the params that the user trains, but a *view* of them. The rule:
+
+- A view is a tree like the params, with holes: ``MaskedNode`` where a mask
+  leaves something out, ``None`` where the updates are ``None``. A view may have
+  another layout too, see :func:`optax.flatten`.
+- Extra args that are called back with params (``value_fn``, ``obj_fn`` and
+  ``grad_fn``) belong to the user. When the optimizer calls them with a view,
+  the view is joined with the full params first, so that they always get what
+  the user trains. Of the gradients that come back, the optimizer sees a view.
+- The optimizer sees a view of ``grad`` too, if ``value_fn`` comes with it, as
+  line searches need.
+
+A view of a view is a view: each wrapper goes back one step.
+"""
+
+from collections.abc import Callable
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+_CALLBACKS = ('value_fn', 'obj_fn', 'grad_fn')
+
+
+def has_no_leaves(x: Any) -> bool:
+  """Whether a view has a hole here: nothing, or nodes without leaves."""
+  return not jax.tree.leaves(x)
+
+
+def map_view(f: Callable[[Any, Any], Any], view: Any, full: Any) -> Any:
+  """Maps over a view and the full tree, and keeps what only the latter has."""
+  return jax.tree.map(
+      lambda v, leaf: leaf if has_no_leaves(v) else f(v, leaf),
+      view,
+      full,
+      is_leaf=has_no_leaves,
+  )
+
+
+def join(view: Any, full: Any) -> Any:
+  """Fills the holes of a view from the full tree, whose nodes are copied."""
+  # A module, such as BatchNorm, may write to its nodes when it is called.
+  return map_view(lambda v, _: v, view, jax.tree.map(lambda x: x, full))
+
+
+def align(tree: Any, updates: Any) -> Any:
+  """Gets a view of a tree, with ``None`` wherever the updates are ``None``.
+
+  Args:
+    tree: params, or another tree like the updates.
+    updates: the updates.
+
+  Returns:
+    The view, or the tree itself if nothing is to be left out or if it is not
+    like the updates, such as :class:`optax.LookaheadParams`.
+  """
+  if tree is None or updates is None:
+    return tree
+  try:
+    if jax.tree.structure(tree) == jax.tree.structure(updates):
+      return tree
+    return jax.tree.map(
+        lambda u, t: None if u is None else t,
+        updates,
+        tree,
+        is_leaf=lambda u: u is None,
+    )
+  except Exception:  # pylint: disable=broad-exception-caught
+    # JAX compares the static data of custom nodes, which may raise anything.
+    return tree
+
+
+def same_layout(view: Any, full: Any) -> bool:
+  """Whether a view has the structure and the shapes of the full tree."""
+  view_leaves, view_treedef = jax.tree.flatten(view)
+  leaves, treedef = jax.tree.flatten(full)
+  shapes = [jnp.shape(leaf) for leaf in leaves]
+  return view_treedef == treedef and shapes == list(map(jnp.shape, view_leaves))
+
+
+def view_extra_args(
+    extra_args: dict[str, Any],
+    params_view: Any,
+    to_view: Callable[[Any], Any],
+    to_full: Callable[[Any], Any],
+) -> dict[str, Any]:
+  """Gets the extra args for an optimizer that sees a view of the params.
+
+  Args:
+    extra_args: the extra args that the user gave.
+    params_view: what the optimizer sees of the params.
+    to_view: makes a view of a tree like the params.
+    to_full: joins a view with the full params.
+
+  Returns:
+    The extra args, whose callbacks take views of the params, and whose ``grad``
+    is a view if ``value_fn`` is there. All others are the same.
+  """
+
+  def wrap(name, fn):
+    treedef = jax.tree.structure(params_view)
+
+    # Line searches look for the names of the arguments in the signature, which
+    # stays that of the user's function.
+    @functools.wraps(fn, updated=())
+    def wrapped(*args, **kwargs):
+      # User transforms may call their own functions of the same names with
+      # something else.
+      if not args or jax.tree.structure(args[0]) != treedef:
+        return fn(*args, **kwargs)
+      result = fn(to_full(args[0]), *args[1:], **kwargs)
+      return to_view(result) if name == 'grad_fn' else result
+
+    return wrapped
+
+  new_args = {
+      name: wrap(name, arg) if name in _CALLBACKS and callable(arg) else arg
+      for name, arg in extra_args.items()
+  }
+  if 'value_fn' in extra_args and 'grad' in extra_args:
+    new_args['grad'] = to_view(extra_args['grad'])
+  return new_args

@@ -1,0 +1,296 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests for methods in `views.py`."""
+
+import functools
+import inspect
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import jax
+import jax.numpy as jnp
+import numpy as np
+from optax._src import alias
+from optax._src import base
+from optax._src import linesearch
+from optax._src import test_utils
+from optax._src import update
+from optax._src import views
+from optax.transforms import _combining
+from optax.transforms import _freezing
+from optax.transforms import _layouts
+from optax.transforms import _masking
+
+_HOLE = _masking.MaskedNode()
+
+
+@jax.tree_util.register_pytree_node_class
+class _Node:
+  """A PyTree with static data that does not compare to a bool."""
+
+  def __init__(self, leaf, static):
+    self.leaf = leaf
+    self.static = static
+
+  def tree_flatten(self):
+    return (self.leaf,), self.static
+
+  @classmethod
+  def tree_unflatten(cls, static, leaves):
+    return cls(*leaves, static)
+
+
+class ViewsTest(parameterized.TestCase):
+
+  @parameterized.named_parameters(
+      ('none', None, True),
+      ('masked_node', _HOLE, True),
+      ('node_of_holes', {'a': None, 'b': [_HOLE]}, True),
+      ('array', np.zeros(0), False),
+      ('node', {'a': None, 'b': 1.0}, False),
+      ('partition_spec', jax.sharding.PartitionSpec(), False),
+  )
+  def test_has_no_leaves(self, x, expected):
+    self.assertEqual(views.has_no_leaves(x), expected)
+
+  def test_join_fills_holes(self):
+    full = {'a': 1.0, 'b': {'w': 2.0, 'f': jax.nn.relu}, 'c': [3.0, None]}
+    view = {'a': _HOLE, 'b': {'w': 20.0, 'f': None}, 'c': _HOLE}
+    joined = views.join(view, full)
+    self.assertEqual(
+        joined, {'a': 1.0, 'b': {'w': 20.0, 'f': jax.nn.relu}, 'c': [3.0, None]}
+    )
+
+  def test_join_copies_nodes(self):
+    full = {'a': {'w': np.ones(2)}, 'b': 2.0}
+    joined = views.join({'a': _HOLE, 'b': 20.0}, full)
+    self.assertIsNot(joined['a'], full['a'])
+    self.assertIs(joined['a']['w'], full['a']['w'])
+
+  def test_join_of_a_view_of_a_view_is_a_view(self):
+    outer = {'a': _HOLE, 'b': 2.0, 'c': 3.0}
+    inner = {'a': _HOLE, 'b': _HOLE, 'c': 30.0}
+    self.assertEqual(
+        views.join(inner, outer), {'a': _HOLE, 'b': 2.0, 'c': 30.0}
+    )
+
+  def test_map_view_maps_only_what_the_view_has(self):
+    result = views.map_view(
+        lambda v, leaf: v + leaf, {'a': None, 'b': 2.0}, {'a': 1.0, 'b': 20.0}
+    )
+    self.assertEqual(result, {'a': 1.0, 'b': 22.0})
+
+  def test_align(self):
+    tree = {'a': 1.0, 'b': {'w': 2.0, 'f': jax.nn.relu}}
+    updates = {'a': _HOLE, 'b': {'w': 0.0, 'f': None}}
+    self.assertEqual(
+        views.align({'a': _HOLE, 'b': tree['b']}, updates),
+        {'a': _HOLE, 'b': {'w': 2.0, 'f': None}},
+    )
+    # What is not like the updates stays as it is.
+    for other in (updates, (tree, tree), {'b': 1.0}, None):
+      self.assertIs(views.align(other, updates), other)
+    self.assertIs(views.align(tree, None), tree)
+
+  def test_align_leaves_nodes_alone_that_do_not_compare(self):
+    nodes = [_Node(x, np.ones(2)) for x in (1.0, None)]
+    with self.assertRaises(ValueError):
+      jax.tree.map(lambda u, t: t, *nodes)
+    self.assertIs(views.align(*nodes), nodes[0])
+
+  @parameterized.named_parameters(
+      ('same', {'a': np.ones(2), 'b': 0.0}, True),
+      ('hole', {'a': _HOLE, 'b': 0.0}, False),
+      ('shape', {'a': np.ones(1), 'b': 0.0}, False),
+      ('flat', np.ones(3), False),
+      ('structure', [np.ones(2), 0.0], False),
+  )
+  def test_same_layout(self, view, expected):
+    full = {'a': jnp.zeros(2), 'b': 1.0}
+    self.assertEqual(views.same_layout(view, full), expected)
+
+  def _view_extra_args(self, **extra_args):
+    full, view = {'a': 1.0, 'b': 2.0}, {'a': _HOLE, 'b': 2.0}
+    return views.view_extra_args(
+        extra_args,
+        view,
+        to_view=lambda tree: tree | {'a': _HOLE},
+        to_full=lambda view: views.join(view, full),
+    )
+
+  @parameterized.parameters('value_fn', 'obj_fn', 'grad_fn')
+  def test_callbacks_get_full_params(self, name):
+    # The callback shows how it was called.
+    fn = lambda params, *args, **kwargs: {'b': (params, args, kwargs)}
+    new_fn = self._view_extra_args(**{name: fn})[name]
+    result = new_fn({'a': _HOLE, 'b': 20.0}, 3, x=4)
+    self.assertEqual(result['b'], ({'a': 1.0, 'b': 20.0}, (3,), {'x': 4}))
+    # Gradients become views, values do not.
+    self.assertEqual('a' in result, name == 'grad_fn')
+
+  def test_callback_that_writes_to_nodes(self):
+    """As BatchNorm does to its statistics, which are not trained."""
+    params = {'w': jnp.ones(2), 'stats': {'mean': jnp.zeros(())}}
+
+    def loss(params):
+      params['stats']['mean'] = jnp.mean(params['w'])
+      return jnp.sum(params['w'] ** 2)
+
+    solver = _freezing.selective_transform(
+        linesearch.scale_by_backtracking_linesearch(2),
+        train_mask={'w': True, 'stats': False},
+    )
+    grads = {'w': -params['w'], 'stats': {'mean': jnp.zeros(())}}
+    solver.update(
+        grads, solver.init(params), params, value=2.0, grad=grads, value_fn=loss
+    )
+    self.assertEqual(params['stats']['mean'], 0.0)
+
+  def test_what_is_no_view_is_not_joined(self):
+    fn = lambda *args, **kwargs: (args, kwargs)
+    new_fn = self._view_extra_args(grad_fn=fn)['grad_fn']
+    self.assertEqual(new_fn(1, 2), ((1, 2), {}))
+    self.assertEqual(new_fn(batch=1), ((), {'batch': 1}))
+
+  def test_callbacks_keep_their_signature(self):
+    def fn(params, x, *, y):
+      del params, x, y
+
+    for callback in (fn, functools.partial(fn, y=1), jax.jit(fn)):
+      new_fn = self._view_extra_args(value_fn=callback)['value_fn']
+      self.assertEqual(inspect.signature(new_fn), inspect.signature(callback))
+
+  def test_grad_is_cut_if_value_fn_comes_with_it(self):
+    grad = {'a': 0.1, 'b': 0.2}
+    fn = lambda params: 0.0
+    self.assertIs(self._view_extra_args(grad=grad)['grad'], grad)
+    self.assertIs(self._view_extra_args(grad=grad, obj_fn=fn)['grad'], grad)
+    test_utils.assert_trees_all_equal(
+        self._view_extra_args(grad=grad, value_fn=fn)['grad'],
+        {'a': _HOLE, 'b': 0.2},
+    )
+
+  def test_other_extra_args_are_the_same(self):
+    extra_args = {'value': 1.0, 'x': {'a': 1.0, 'b': 2.0}, 'fn': len}
+    new_args = self._view_extra_args(**extra_args)
+    self.assertEqual(list(new_args), list(extra_args))
+    for name, arg in extra_args.items():
+      self.assertIs(new_args[name], arg)
+
+
+# A small network, of which the first layer is frozen.
+NETWORK = {
+    'layer1': {
+        'w': np.linspace(-1.0, 1.0, 12, dtype=np.float32).reshape(3, 4),
+        'b': np.zeros(4, np.float32),
+    },
+    'layer2': {
+        'w': np.linspace(-1.0, 0.5, 4, dtype=np.float32).reshape(4, 1),
+        'b': np.zeros(1, np.float32),
+    },
+}
+FROZEN = {'layer1': True, 'layer2': {'w': False, 'b': False}}
+TRAINED = {'layer1': False, 'layer2': {'w': True, 'b': True}}
+LABELS = {'layer1': 'frozen', 'layer2': {'w': 'trained', 'b': 'trained'}}
+
+FREEZERS = {
+    'masked': lambda optimizer: _combining.chain(
+        _masking.masked(optimizer, TRAINED), _freezing.freeze(FROZEN)
+    ),
+    'selective_transform': lambda optimizer: _freezing.selective_transform(
+        optimizer, freeze_mask=FROZEN
+    ),
+    'partition': lambda optimizer: _combining.partition(
+        {'trained': optimizer, 'frozen': base.set_to_zero()}, LABELS
+    ),
+    'masked_in_masked': lambda optimizer: _combining.chain(
+        _masking.masked(
+            _masking.masked(optimizer, TRAINED),
+            {'layer1': {'w': True, 'b': False}, 'layer2': True},
+        ),
+        _freezing.freeze(FROZEN),
+    ),
+    'flatten': lambda optimizer: _freezing.selective_transform(
+        _layouts.flatten(optimizer), freeze_mask=FROZEN
+    ),
+}
+LINESEARCHES = {
+    'zoom': lambda: linesearch.scale_by_zoom_linesearch(20),
+    'backtracking': lambda: linesearch.scale_by_backtracking_linesearch(
+        20, store_grad=True
+    ),
+}
+
+
+def _network_loss(params, x):
+  hidden = jnp.tanh(x @ params['layer1']['w'] + params['layer1']['b'])
+  output = hidden @ params['layer2']['w'] + params['layer2']['b']
+  return ((output - jnp.sin(x.sum(-1, keepdims=True))) ** 2).mean()
+
+
+def _train(optimizer, params, loss, mode, steps=4):
+  value_and_grad = linesearch.value_and_grad_from_state(loss)
+  x = np.sin(np.arange(24.0, dtype=np.float32)).reshape(8, 3)
+
+  def step(carry, _):
+    params, state = carry
+    value, grad = value_and_grad(params, x, state=state)
+    updates, state = optimizer.update(
+        grad, state, params, value=value, grad=grad, value_fn=loss, x=x
+    )
+    return (update.apply_updates(params, updates), state), value
+
+  carry, values = (params, optimizer.init(params)), []
+  if mode == 'scan':  # It checks that the structure of the state is stable.
+    (params, _), values = jax.lax.scan(step, carry, length=steps)
+    return params, values
+  step = jax.jit(step) if mode == 'jit' else step
+  for _ in range(steps):
+    carry, value = step(carry, None)
+    values.append(value)
+  return carry[0], np.stack(values)
+
+
+@functools.cache
+def _train_only_layer2(ls, steps=4):
+  """Trains a function of the second layer, with which all must agree."""
+
+  def loss(layer2, x):
+    return _network_loss(NETWORK | {'layer2': layer2}, x)
+
+  optimizer = alias.lbfgs(linesearch=LINESEARCHES[ls]())
+  return _train(optimizer, NETWORK['layer2'], loss, 'scan', steps)
+
+
+class TrainViewsTest(parameterized.TestCase):
+
+  def _check(self, freezer, ls, mode, steps):
+    optimizer = FREEZERS[freezer](alias.lbfgs(linesearch=LINESEARCHES[ls]()))
+    params, values = _train(optimizer, NETWORK, _network_loss, mode, steps)
+    test_utils.assert_trees_all_equal(params['layer1'], NETWORK['layer1'])
+    self.assertLess(values[-1], 0.5 * values[0])
+
+    expected_params, expected_values = _train_only_layer2(ls, steps)
+    test_utils.assert_trees_all_close(values, expected_values, rtol=1e-4)
+    test_utils.assert_trees_all_close(
+        params['layer2'], expected_params, rtol=1e-4, atol=1e-5
+    )
+
+  @parameterized.product(freezer=list(FREEZERS), ls=list(LINESEARCHES))
+  def test_train_network(self, freezer, ls):
+    self._check(freezer, ls, 'scan', steps=4)
+
+  @parameterized.product(mode=('eager', 'jit'), ls=list(LINESEARCHES))
+  def test_train_network_in_a_loop(self, mode, ls):
+    self._check('masked', ls, mode, steps=2)
+
+  def test_freeze_all(self):
+    """The optimizer sees a view that has no leaves at all."""
+    for optimizer in (alias.lbfgs(), _layouts.flatten(alias.lbfgs())):
+      optimizer = _freezing.selective_transform(optimizer, freeze_mask=True)
+      params, _ = _train(optimizer, NETWORK, _network_loss, 'scan', 2)
+      test_utils.assert_trees_all_equal(params, NETWORK)
+
+
+if __name__ == '__main__':
+  absltest.main()

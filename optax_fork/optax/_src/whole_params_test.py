@@ -1,0 +1,141 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests for choices that are checked against all params."""
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import jax
+import jax.numpy as jnp
+from optax import tree
+from optax._src import alias
+from optax._src import base
+from optax._src import wrappers
+from optax.transforms import _accumulation
+from optax.transforms import _combining
+from optax.transforms import _freezing
+from optax.transforms import _layouts
+from optax.transforms import _masking
+
+
+def _model():
+  return {
+      'layers': [{'w': jnp.ones((2, 2)), 'b': None}, {'w': jnp.ones((2, 2))}],
+      'activation': jnp.tanh,
+      'size': 2,
+  }
+
+
+_WRAPPERS = {
+    'masked': lambda tx: _masking.masked(tx, tree.path_mask('layers/0/.*')),
+    'partition': lambda tx: _combining.partition(
+        {'a': tx, 'b': alias.sgd(0.1)},
+        tree.path_labels({'layers/0/.*': 'a'}, default='b'),
+    ),
+    'selective_transform': lambda tx: _freezing.selective_transform(
+        tx, train_mask=tree.where_mask(lambda m: m['layers'][0])
+    ),
+    'masked_twice': lambda tx: _masking.masked(
+        _masking.masked(tx, tree.path_mask('layers/.*')),
+        tree.path_mask('layers/0/.*'),
+    ),
+}
+_NO_PARAMS = {
+    'path_mask': lambda: tree.path_mask('layers/.*', 'activation'),
+    'integer': lambda: tree.path_mask('size'),
+    'combined': lambda: tree.path_mask('layers/.*') & ~tree.path_mask('act.*'),
+    'where_mask': lambda: tree.where_mask(lambda m: m['activation']),
+    'path_labels': lambda: tree.path_labels(
+        {'activation': True}, default=False
+    ),
+}
+_OPTIMIZERS = {
+    'masked': lambda mask: _masking.masked(alias.adam(0.1), mask),
+    'adamw': lambda mask: alias.adamw(0.1, mask=mask),
+    'multi_steps': lambda mask: _accumulation.MultiSteps(
+        alias.adamw(0.1, mask=mask), 2
+    ),
+    'apply_if_finite': lambda mask: wrappers.apply_if_finite(
+        alias.adamw(0.1, mask=mask), 2
+    ),
+}
+
+
+class WholeParamsTest(parameterized.TestCase):
+
+  @parameterized.parameters(*_WRAPPERS)
+  def test_typo_where_a_part_is_hidden(self, name):
+    wrap = _WRAPPERS[name]
+    for mask, error in (
+        (tree.path_mask('layer/.*/w'), 'matches no path of the params'),
+        (tree.where_mask(lambda m: m['layers'][1]['v']), 'accessor fails'),
+        (tree.path_labels({'v': True}, default=False), 'matches no path'),
+    ):
+      with self.assertRaisesRegex(ValueError, f'{error}.*layers/1/w'):
+        wrap(alias.adamw(0.1, mask=mask)).init(_model())
+
+  @parameterized.parameters(*_WRAPPERS)
+  def test_choice_that_is_hidden(self, name):
+    """What is there but hidden, or None, may be looked for."""
+    for mask in (
+        tree.path_mask('layers/1/w'),
+        tree.path_mask('layers/0/b'),
+        tree.where_mask(lambda m: m['layers'][1]),
+    ):
+      tx = _WRAPPERS[name](alias.adamw(0.1, mask=mask))
+      for init in (tx.init, lambda model, tx=tx: tx.init(params=model)):
+        state = init(_model())
+      grads = tree.params(_model())
+      tx.update(grads, state, _model())
+
+  @parameterized.product(choice=list(_NO_PARAMS), optimizer=list(_OPTIMIZERS))
+  def test_choice_of_no_param(self, choice, optimizer):
+    tx = _OPTIMIZERS[optimizer](_NO_PARAMS[choice]())
+    with self.assertRaisesRegex(ValueError, 'which is not a param.*layers/0/w'):
+      tx.init(_model())
+    with self.assertRaisesRegex(ValueError, 'which is not a param'):
+      tree.describe(_model(), _NO_PARAMS[choice]())
+    # None may stand for a param that was left out by hand.
+    tx.init(tree.params(_model()))
+
+  def test_other_params_in_init(self):
+    """An init within an init may be of anything."""
+    mask = tree.path_mask('v')
+
+    def init_fn(params):
+      del params
+      return _masking.masked(alias.adam(0.1), mask).init({'v': jnp.ones(2)})
+
+    tx = base.GradientTransformation(init_fn, base.identity().update)
+    tx.init(_model())
+    flat = _layouts.flatten(
+        base.GradientTransformation(lambda p: mask({'v': p}), init_fn)
+    )
+    flat.init(tree.params(_model()))
+    with self.assertRaisesRegex(ValueError, "paths, nearest first: 'w'"):
+      mask({'w': jnp.ones(2)})
+
+  def test_init_that_fails_is_forgotten(self):
+    mask = tree.path_mask('v')
+    tx = _masking.masked(alias.adam(0.1), mask)
+    with self.assertRaises(ValueError):
+      tx.init({'w': jnp.ones(2)})
+    tx.init({'v': jnp.ones(2)})
+
+  def test_traced_init(self):
+    params = {'layers': [jnp.ones(2), {'b': jnp.ones(2)}]}
+    tx = _masking.masked(
+        alias.adamw(0.1, mask=tree.path_mask('v')),
+        {'layers': [True, False]},
+    )
+    for init in (jax.jit(tx.init), lambda p: jax.eval_shape(tx.init, p)):
+      with self.assertRaisesRegex(ValueError, 'layers/1/b'):
+        init(params)
+
+  def test_accessor_that_calls(self):
+    mask = tree.where_mask(lambda m: m['layers'][0]['w']())
+    with self.assertRaisesRegex(ValueError, 'layers/0/w.*attributes and items'):
+      mask(_model())
+
+
+if __name__ == '__main__':
+  absltest.main()

@@ -1,0 +1,234 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Which arguments of a factory are static, for `inject_hyperparams`."""
+
+from collections.abc import Callable, Iterable, Iterator
+import contextlib
+import functools
+import inspect
+import re
+import types
+import typing
+from typing import Any, Union
+
+import jax
+import numpy as np
+from optax._src import base
+from optax.tree_utils import _flat_params
+
+# Arguments of Optax's own factories that are static although they are numbers,
+# since Python control flow reads them, or functions typed like a schedule.
+STATIC_ARGS = {
+    'adafactor': {'min_dim_size_to_factor'},
+    'adaptive_grad_clip': {'axis'},
+    'adopt': {'clip_value_fn'},
+    'conditionally_mask': {'should_transform_fn'},
+    'conditionally_transform': {'should_transform_fn'},
+    'galore': {'rank'},
+    'lbfgs': {'aux_like', 'memory_size'},
+    'lookahead': {'sync_period'},
+    'mechanize': {'num_betas'},
+    'reduce_on_plateau': {'factor', 'rtol', 'atol'},
+    'sam': {'sync_period'},
+    'scale_by_adopt': {'clip_value_fn'},
+    'scale_by_backtracking_linesearch': {'aux_like'},
+    'scale_by_factored_rms': {'min_dim_size_to_factor'},
+    'scale_by_galore': {'rank'},
+    'scale_by_lbfgs': {'memory_size'},
+    'scale_by_schedule': {'step_size_fn'},
+    'scale_by_sm3': {'b2'},
+    'scale_by_zoom_linesearch': {'aux_like'},
+    'schedule_free_adamw': {'warmup_steps'},
+    'schedule_free_sgd': {'warmup_steps'},
+}
+
+# The name decides first, as factories written by users have few annotations.
+_MASK_NAME = re.compile(r'(^|_)(mask|labels|dimension_numbers)$')
+_BY_NAME = 'an argument of this name is static'
+_STATIC_TYPES = {
+    bool: 'a bool',
+    type: 'a class',
+    _flat_params.Chooser: 'made by optax.tree',
+}
+
+
+def static_by_default(
+    factory: Callable[..., Any],
+) -> Callable[[str, Any], str]:
+  """Returns ``why_static(name, value)`` for factory's arguments.
+
+  It returns the reason, or the empty string for what is not static.
+
+  A callable is a schedule unless it is a class, a mask or labels made by
+  ``optax.tree``, or its argument is a mask, labels or dimension numbers by
+  name, or another function by annotation.
+  Numbers are not static unless Optax's own factory cannot take them traced.
+
+  Args:
+    factory: the factory that ``inject_hyperparams`` wraps.
+  """
+  annotations = _annotations(factory)
+  while isinstance(factory, functools.partial):
+    factory = factory.func
+  is_optax = str(getattr(factory, '__module__', None)).startswith('optax.')
+  static_args = STATIC_ARGS.get(getattr(factory, '__name__', ''), set())
+
+  def why_static(name, value):
+    for kind, reason in _STATIC_TYPES.items():
+      if isinstance(value, kind):
+        return reason
+    is_mask = bool(_MASK_NAME.search(name))
+    if isinstance(value, base.StatefulSchedule):
+      # A callable PyTree may happen to have methods of the same names.
+      is_schedule = not is_mask or jax.tree_util.all_leaves([value])
+      return '' if is_schedule else _BY_NAME
+    if is_mask and (is_optax or callable(value)):
+      return _BY_NAME
+    if is_optax and name in static_args:
+      return 'Optax cannot take it traced'
+    if callable(value) and not _admits_schedule(annotations.get(name, Any)):
+      return 'annotated as another function'
+    return ''
+
+  return why_static
+
+
+def named_arguments(
+    factory: Callable[..., Any],
+    bound_arguments: inspect.BoundArguments,
+    static_args: set[str],
+) -> Iterator[tuple[str, Any, str]]:
+  """Yields the name and value of each argument, and why it is static if it is.
+
+  What comes through ``**kwargs`` is an argument like any other. ``*args`` have
+  no names and are left out.
+
+  Args:
+    factory: the factory that ``inject_hyperparams`` wraps.
+    bound_arguments: all its arguments, defaults included.
+    static_args: names of arguments that are static in any case; if the name of
+      ``**kwargs`` is among them, all that comes through it is static.
+  """
+  why_static = static_by_default(factory)
+  for name, parameter in bound_arguments.signature.parameters.items():
+    value = bound_arguments.arguments[name]
+    if parameter.kind is not parameter.VAR_POSITIONAL:
+      is_kwargs = parameter.kind is parameter.VAR_KEYWORD
+      for key, item in value.items() if is_kwargs else [(name, value)]:
+        is_listed = not static_args.isdisjoint((name, key))
+        reason = 'in static_args' if is_listed else why_static(key, item)
+        yield key, item, reason
+
+
+def bind_static(
+    factory: Callable[..., Any],
+    bound_arguments: inspect.BoundArguments,
+    static_args: set[str],
+) -> tuple[Callable[..., Any], dict[str, Any]]:
+  """Returns factory with static arguments bound, and the others by name.
+
+  The arguments are those of ``named_arguments``. ``*args`` have no names, so
+  they are static.
+  """
+  leading, args = [], ()
+  names = list(bound_arguments.signature.parameters)
+  for position, name in enumerate(names):
+    parameter = bound_arguments.signature.parameters[name]
+    if parameter.kind is parameter.VAR_POSITIONAL:
+      args = bound_arguments.arguments[name]
+      # What precedes `*args` cannot be passed by name if there are any.
+      leading = names[:position] if args else []
+
+  static, others = {}, {}
+  for name, value, reason in named_arguments(
+      factory, bound_arguments, static_args
+  ):
+    if reason:
+      static[name] = value
+    elif callable(value) and not isinstance(value, base.StatefulSchedule):
+      others[name] = _checked_schedule(name, value)
+    else:
+      others[name] = value
+
+  def bound_factory(**others):
+    # A state that was saved before they were static may hold static ones too.
+    arguments = others | static
+    positional = [arguments.pop(name) for name in leading]
+    return factory(*positional, *args, **arguments)
+
+  return bound_factory, others
+
+
+def _checked_schedule(name: str, schedule: base.Schedule) -> base.Schedule:
+  """Returns schedule, with an error if it turns out to be another function."""
+  hint = (
+      f'`inject_hyperparams` takes the argument {name!r} for a schedule, and'
+      ' called it with the step count. If it is another function, such as a'
+      f' mask, pass `static_args={name!r}` to `inject_hyperparams`.'
+  )
+
+  def checked(count):
+    try:
+      value = schedule(count)
+    except Exception as e:
+      with contextlib.suppress(AttributeError):  # Python < 3.11 has no notes.
+        e.add_note(hint)
+      raise
+    if not any(map(_is_number, jax.tree.leaves(value))):
+      raise TypeError(f'{hint} It returned {value!r}, which is not a number.')
+    return value
+
+  return checked
+
+
+def _is_number(value: Any) -> bool:
+  if hasattr(value, 'dtype'):
+    return value.dtype != bool
+  return isinstance(value, (int, float, complex)) and not isinstance(
+      value, bool
+  )
+
+
+def _annotations(factory: Callable[..., Any]) -> dict[str, Any]:
+  try:
+    parameters = inspect.signature(factory, eval_str=True).parameters
+  except Exception:  # pylint: disable=broad-exception-caught
+    return {}  # E.g. a name that is imported for type checkers only.
+  return {name: p.annotation for name, p in parameters.items()}
+
+
+def _admits_schedule(annotation: Any) -> bool:
+  """Returns False if annotation names functions, none of them a schedule."""
+  functions = [
+      typing.get_args(alternative)
+      for alternative in _alternatives(annotation)
+      if typing.get_origin(alternative) is Callable
+  ]
+  return not functions or any(_is_schedule(*args) for args in functions)
+
+
+def _is_schedule(parameters: Any = ..., result: Any = Any) -> bool:
+  """Whether a function of this type may return a number for a step count."""
+  if not isinstance(parameters, list):  # Any parameters, `...`.
+    return True
+  return len(parameters) == 1 and all(
+      map(_may_be_number, [*parameters, result])
+  )
+
+
+def _may_be_number(annotation: Any) -> bool:
+  """Returns False for booleans and for trees, such as ``base.Params``."""
+  classes = [typing.get_origin(a) or a for a in _alternatives(annotation)]
+  return annotation is not bool and not any(
+      isinstance(c, type)
+      and issubclass(c, Iterable)
+      and not issubclass(c, (jax.Array, np.ndarray))
+      for c in classes
+  )
+
+
+def _alternatives(annotation: Any) -> list[Any]:
+  """Returns the members of a union, or annotation alone."""
+  if typing.get_origin(annotation) in (Union, types.UnionType):
+    return sum(map(_alternatives, typing.get_args(annotation)), [])
+  return [annotation]

@@ -1,0 +1,98 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Transformations that have a number for each leaf."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from optax._src import base
+from optax.transforms import _resolving
+from optax.tree_utils import _flat_params
+from optax.tree_utils import _state_utils
+
+
+def are_step_sizes(x: Any) -> bool:
+  """Whether there is one for each leaf, in a tree or by a function."""
+  return not _is_array(x) and (callable(x) or not jax.tree_util.all_leaves([x]))
+
+
+def are_decays(x: Any) -> bool:
+  """Whether there is one for each leaf, and not a schedule.
+
+  Args:
+    x: what may be a weight decay or a schedule, as all that can be called is,
+      unless ``optax.tree`` made it.
+
+  Returns:
+    Whether it is neither, but a tree or such a function.
+  """
+  is_schedule = callable(x) and not isinstance(x, _flat_params.Chooser)
+  return are_step_sizes(x) and not is_schedule
+
+
+def _is_array(x: Any) -> bool:
+  return hasattr(x, 'dtype') or hasattr(x, '__jax_array__')
+
+
+def scale(step_sizes: Any) -> base.GradientTransformation:
+  """Scales updates as :func:`optax.scale` does, by a number for each leaf."""
+
+  def scale_leaf(step_size, g):
+    if step_size == 1:
+      return g
+    return jnp.zeros_like(g) if step_size == 0 else step_size * g
+
+  def update_fn(updates, state, params=None):
+    del params
+    return _map(scale_leaf, 'step_size', step_sizes, updates), state
+
+  return _with_init('step_size', step_sizes, update_fn)
+
+
+def add_decayed_weights(weight_decays: Any) -> base.GradientTransformation:
+  """Decays as :func:`optax.add_decayed_weights`, each leaf by its own rate."""
+
+  def decay_leaf(weight_decay, g, p):
+    return g if weight_decay == 0 else g + weight_decay * p
+
+  def update_fn(updates, state, params=None):
+    if params is None:
+      raise ValueError(base.NO_PARAMS_MSG)
+    updates = _map(decay_leaf, 'weight_decay', weight_decays, updates, params)
+    return updates, state
+
+  return _with_init('weight_decay', weight_decays, update_fn)
+
+
+def _with_init(name, numbers, update_fn):
+  def init_fn(params):
+    # The placeholder of `tree_map_params` has none of the leaves.
+    # pylint: disable-next=protected-access
+    if not isinstance(params, _state_utils._ParamsPlaceholder):
+      _resolve(name, numbers, params)
+    return base.EmptyState()
+
+  return base.GradientTransformation(init_fn, update_fn)
+
+
+def _resolve(name, numbers, params):
+  return _resolving.resolve(numbers, params, _resolving.to_number, name=name)
+
+
+def _map(
+    fn: Callable[..., Any], name: str, numbers: Any, updates: Any, *rest: Any
+) -> Any:
+  """Maps over the number, the update and the rest of each leaf."""
+  is_none = lambda x: x is None
+
+  def map_subtree(number, *subtrees):
+    return jax.tree.map(
+        lambda g, *args: None if g is None else fn(number, g, *args),
+        *subtrees,
+        is_leaf=is_none,
+    )
+
+  numbers = _resolve(name, numbers, updates)
+  return jax.tree.map(map_subtree, numbers, updates, *rest, is_leaf=is_none)

@@ -1,0 +1,372 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests for methods in `optax.transforms._resolving.py`."""
+
+import functools
+import types
+from typing import Any, NamedTuple
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import jax
+import jax.numpy as jnp
+import numpy as np
+from optax._src import test_utils
+from optax.transforms import _masking
+from optax.transforms import _resolving
+
+
+@jax.tree_util.register_pytree_with_keys_class
+class _Module:
+  """A callable PyTree with static data, a la equinox."""
+
+  def __init__(self, w, b, static=None):
+    self.w, self.b, self.static = w, b, static
+
+  def __call__(self, x):
+    return self.w @ x + self.b
+
+  def tree_flatten_with_keys(self):
+    key = jax.tree_util.GetAttrKey
+    return ((key('w'), self.w), (key('b'), self.b)), self.static
+
+  @classmethod
+  def tree_unflatten(cls, static, children):
+    return cls(*children, static)
+
+
+@jax.tree_util.register_pytree_node_class
+class _NdimMask:
+  """A mask function that is a PyTree: its fields are leaves or static."""
+
+  def __init__(self, ndim, static=None):
+    self.ndim, self.static = ndim, static
+
+  def __call__(self, params):
+    ndim = self.static if self.ndim is None else self.ndim
+    return jax.tree.map(lambda p: bool(p.ndim == ndim), params)
+
+  def tree_flatten(self):
+    return (self.ndim,), self.static
+
+  @classmethod
+  def tree_unflatten(cls, static, children):
+    return cls(*children, static)
+
+
+class _Axes(NamedTuple):
+  reduction: int
+  output: int
+
+
+def _is_axes(x):
+  return isinstance(x, _Axes)
+
+
+def _to_axes(x):
+  if not _is_axes(x):
+    raise ValueError('want axes')
+  return x
+
+
+def _ndim_mask(ndim, params):
+  return jax.tree.map(lambda p: p.ndim == ndim, params)
+
+
+def _causes(error):
+  causes = []
+  while error.__cause__ is not None:
+    error = error.__cause__
+    causes.append(type(error))
+  return causes
+
+
+class MaskCallableTest(parameterized.TestCase):
+  """Tests for mask_callable."""
+
+  @parameterized.named_parameters(
+      ('function', _ndim_mask, True),
+      ('partial', functools.partial(_ndim_mask, 1), True),
+      ('jax_partial', jax.tree_util.Partial(_ndim_mask, 1), True),
+      ('module_with_int_field', _NdimMask(1), True),
+      ('module_with_static_field', _NdimMask(None, 1), True),
+      ('bound_method', _NdimMask(1).__call__, True),
+      ('module', _Module(True, False), False),
+      ('module_all_masked', _Module(_masking.MaskedNode(), None), True),
+      ('module_of_callables', _Module(abs, abs), False),
+      ('module_with_other_static_data', _Module(True, False, 'other'), True),
+      ('bool', True, False),
+      ('none', None, False),
+      ('dict', {'w': True, 'b': False}, False),
+      ('dict_of_callables', {'w': abs, 'b': abs}, False),
+  )
+  def test_with_params(self, mask, expected):
+    params = _Module(jnp.ones((2, 3)), jnp.ones(2))
+    self.assertIs(_resolving.mask_callable(mask, params), expected)
+
+  def test_module_without_leaves_is_a_mask(self):
+    params = _Module(_masking.MaskedNode(), None)
+    self.assertFalse(_resolving.mask_callable(params, params))
+
+  @parameterized.named_parameters(
+      ('function', _ndim_mask, True),
+      ('jax_partial_with_int', jax.tree_util.Partial(_ndim_mask, 1), False),
+      ('jax_partial_of_callables', jax.tree_util.Partial(map, abs), True),
+      ('module', _Module(True, False), False),
+      ('module_of_callables', _Module(abs, abs), True),
+      ('module_with_a_callable', _Module(abs, 1.0), False),
+      ('module_without_leaves', _Module(None, None), False),
+      ('dict_of_callables', {'w': abs, 'b': abs}, False),
+      ('bool', True, False),
+  )
+  def test_without_params(self, mask, expected):
+    self.assertIs(_resolving.mask_callable(mask), expected)
+
+  def test_is_leaf(self):
+    params, mask = _Module(1.0, 2.0), _Module(True, False)
+    is_leaf = lambda x: isinstance(x, _Module)
+    self.assertTrue(_resolving.mask_callable(mask, params, is_leaf))
+    self.assertTrue(_resolving.mask_callable(mask, is_leaf=is_leaf))
+
+  def test_params_are_not_printed(self):
+    # The message of the error that JAX raises for a mismatch prints them.
+    printed = []
+
+    class Leaf:
+
+      def __repr__(self):
+        printed.append(True)
+        return 'Leaf'
+
+    _resolving.mask_callable(_NdimMask(1), {'w': Leaf()})
+    self.assertEmpty(printed)
+
+  def test_static_data_that_can_not_be_compared(self):
+    # JAX compares static data with ==, and the truth value of an array raises.
+    static = np.ones(2)
+    params = _Module(1.0, 2.0, (static,))
+    mask = jax.tree.map(lambda _: True, params)
+    self.assertFalse(_resolving.mask_callable(mask, params))
+    mask = _Module(True, False, (np.ones(2),))
+    self.assertTrue(_resolving.mask_callable(mask, params))
+
+
+class ResolveTest(parameterized.TestCase):
+  """Tests for resolve and resolve_mask."""
+
+  @parameterized.named_parameters(
+      ('tree', lambda mask: mask),
+      ('function', lambda mask: lambda _: mask),
+      ('jax_partial', lambda mask: jax.tree_util.Partial(lambda m, _: m, mask)),
+  )
+  def test_returns_python_bools(self, make_arg):
+    params = {'a': [1.0, 2.0, 3.0, 4.0], 'b': (5.0, {'c': 6.0}), 'd': 7.0}
+    mask = {
+        'a': [True, np.True_, np.zeros((), bool), jnp.ones((1, 1), bool)],
+        'b': np.array([0]),
+        'd': 1,
+    }
+    result = _resolving.resolve_mask(make_arg(mask), params)
+    self.assertEqual(result, {'a': [True, True, False, True], 'b': False,
+                              'd': True})
+    self.assertEqual({type(leaf) for leaf in jax.tree.leaves(result)}, {bool})
+
+  def test_calls_a_function_once(self):
+    calls = []
+    fn = lambda params: calls.append(params) or True
+    self.assertIs(_resolving.resolve_mask(fn, {'a': 1.0}), True)
+    self.assertEqual(calls, [{'a': 1.0}])
+
+  def test_does_not_call_a_tree(self):
+    params = _Module(jnp.ones((2, 3)), jnp.ones(2))
+    mask = _Module(True, False)
+    result = _resolving.resolve_mask(mask, params)
+    self.assertIsInstance(result, _Module)
+    self.assertEqual((result.w, result.b), (True, False))
+
+  def test_masked_params(self):
+    node = _masking.MaskedNode()
+    for mask in (_Module(node, None), _Module(node, True)):
+      params = jax.tree.map(jnp.asarray, mask)
+      result = _resolving.resolve_mask(mask, params)
+      test_utils.assert_trees_all_equal(result, mask)
+
+  @parameterized.parameters(0.5, 'no', 3, jnp.tanh, (np.ones(2),))
+  def test_leaf_that_stands_for_no_param(self, leaf):
+    params = {'a': None, 'b': 1.0, 'c': {'d': None}}
+    mask = {'a': leaf, 'b': True, 'c': leaf}
+    with self.assertRaisesRegex(ValueError, r"mask\['c'\] is .* booleans"):
+      _resolving.resolve_mask(mask, params)
+    mask['c'] = {'d': leaf}
+    result = _resolving.resolve_mask(mask, params)
+    self.assertEqual(result, {'a': None, 'b': True, 'c': {'d': None}})
+    labels = _resolving.resolve_labels(mask | {'b': 'x'}, params, {'x'})
+    self.assertEqual(labels, {'a': None, 'b': 'x', 'c': {'d': None}})
+
+  def test_leaf_of_the_params(self):
+    params = {'w': jnp.ones(2), 'p': 0.5}
+    keep_floats = lambda x: True if hasattr(x, 'shape') else x
+    with self.assertRaisesRegex(
+        ValueError, r"mask\(params\)\['p'\] is 0.5 .* The params have the same"
+    ):
+      _resolving.resolve_mask(lambda p: jax.tree.map(keep_floats, p), params)
+
+  @parameterized.named_parameters(
+      ('extra_key', {'a': {'b': True, 'c': True}},
+       r"mask\(params\)\['a'\] is PyTreeDef\({'b': \*, 'c': \*}\), but the "
+       r"params have PyTreeDef\({'b': \*}\) there"),
+      ('too_deep', {'a': {'b': (True, False)}},
+       r"mask\(params\)\['a'\]\['b'\] is .* an array of shape \(3,\)"),
+      ('none_for_a_leaf', {'a': {'b': None}}, r"\['a'\]\['b'\] is PyTreeDef"),
+      ('masked_leaf', {'a': {'b': _masking.MaskedNode()}}, 'MaskedNode'),
+  )
+  def test_not_a_prefix(self, mask, message):
+    params = {'a': {'b': jnp.ones(3)}}
+    with self.assertRaisesRegex(ValueError, message) as context:
+      _resolving.resolve_mask(lambda _: mask, params)
+    self.assertLen(_causes(context.exception), 1)
+    message = message.replace(r'mask\(params\)', 'mask')
+    with self.assertRaisesRegex(ValueError, message):
+      _resolving.resolve_mask(mask, params)
+
+  def test_keys_that_do_not_sort(self):
+    mask = {'a': {'b': True, 0: True}}
+    with self.assertRaisesRegex(
+        ValueError, r"mask\['a'\] is {'b': True, 0: True} of type dict, but the"
+    ):
+      _resolving.resolve_mask(mask, {'a': {'b': jnp.ones(3)}})
+
+  @parameterized.named_parameters(
+      ('string', 'False', "'False' of type str"),
+      ('float', 1.0, '1.0 of type float'),
+      ('two', 2, '2 of type int'),
+      ('minus_one', np.array(-1), r'array\(-1\) of type ndarray'),
+      ('float_array', np.array([1.0]), r'array\(\[1\.\]\) of type'),
+      ('empty_array', np.array([], bool), 'of type ndarray'),
+      ('big_array', np.ones((2, 3), bool), r'shape \(2, 3\) and dtype bool'),
+      ('function', abs, 'of type builtin_function_or_method'),
+      ('shape', jax.ShapeDtypeStruct((), bool), 'ShapeDtypeStruct'),
+      ('jax_array', lambda: jnp.zeros(2), r'shape \(2,\) and dtype float32'),
+      ('jax_key', lambda: jax.random.key(0), 'of type PRNGKeyArray'),
+  )
+  def test_wrong_leaf(self, leaf, message):
+    if isinstance(leaf, types.LambdaType):
+      leaf = leaf()  # JAX arrays are not made when the module is imported.
+    params = {'a': [jnp.ones(3), jnp.ones(3)]}
+    message = rf"(?s)mask\['a'\]\[1\] is .*{message}.*: .* must be booleans"
+    with self.assertRaisesRegex(ValueError, message) as context:
+      _resolving.resolve_mask({'a': [True, leaf]}, params)
+    self.assertIs(_causes(context.exception)[0], ValueError)
+    message = message.replace('mask', r'mask\(params\)')
+    with self.assertRaisesRegex(ValueError, message):
+      _resolving.resolve_mask(lambda _: {'a': [True, leaf]}, params)
+
+  def test_traced_mask(self):
+    params = {'a': jnp.ones(3)}
+    for arg in (
+        lambda p: {'a': p['a'].sum() > 0},
+        jax.jit(lambda _: {'a': True}),
+    ):
+      message = r"mask\(params\)\['a'\] is .*: masks are static.*traced"
+      with self.assertRaisesRegex(ValueError, message) as context:
+        jax.jit(lambda p, a=arg: _resolving.resolve_mask(a, p))(params)
+      # Before, old versions of JAX name a traceback of their own.
+      self.assertEqual(
+          _causes(context.exception)[-2:],
+          [ValueError, jax.errors.TracerArrayConversionError],
+      )
+    with self.assertRaisesRegex(ValueError, r"mask\['a'\] is .*static"):
+      jax.jit(_resolving.resolve_mask)({'a': jnp.asarray(True)}, params)
+
+  def test_function_of_jax_bools(self):
+    params = _Module(jnp.ones((2, 3)), jnp.ones(2))
+
+    def fn(params):
+      return jax.tree.map(lambda p: jnp.asarray(p.ndim) > 1, params)
+
+    masks = []
+
+    def traced(params):
+      masks.append(_resolving.resolve_mask(fn, params))
+      masks.append(_resolving.resolve_mask(jax.tree_util.Partial(fn), params))
+
+    self.assertEmpty(jax.make_jaxpr(traced)(params).eqns)
+    for mask in masks:
+      self.assertEqual((mask.w, mask.b), (True, False))
+
+  def test_error_of_a_function_is_left_alone(self):
+    error = KeyError('mine')
+
+    def fn(_):
+      raise error
+
+    with self.assertRaises(KeyError) as context:
+      _resolving.resolve_mask(fn, {'a': 1.0})
+    self.assertIs(context.exception, error)
+    self.assertEmpty(_causes(error))
+
+  @parameterized.named_parameters(
+      ('raises', lambda _: {}['mine'], "fails with KeyError: 'mine'", KeyError),
+      ('returns_no_mask', lambda _: {'w': 2.0},
+       r'mask\(params\) is not a prefix', ValueError),
+      ('returns_no_bool', lambda _: 'no',
+       r"mask\(params\) is 'no' of type str", ValueError),
+  )
+  def test_neither_tree_nor_function(self, fn, as_function, cause):
+    params = _Module(jnp.ones((2, 3)), (jnp.ones(2),))
+    as_tree = r'(?s)neither.*As a tree: .*mask is PyTreeDef.*Partial'
+    with self.assertRaisesRegex(
+        ValueError, rf'{as_tree}.*As a function: .*{as_function}'
+    ) as context:
+      _resolving.resolve_mask(jax.tree_util.Partial(fn), params)
+    self.assertIs(_causes(context.exception)[0], cause)
+
+  def test_neither_names_the_place_in_the_tree(self):
+    params = _Module(jnp.ones((2, 3)), (jnp.ones(2),))
+    mask = _Module(True, [False])
+    with self.assertRaisesRegex(
+        ValueError, r'mask\.b is PyTreeDef\(\[\*\]\)(?s:.*)fails with TypeError'
+    ) as context:
+      _resolving.resolve_mask(mask, params)
+    self.assertEqual(_causes(context.exception), [TypeError])
+
+  def test_static_data_that_can_not_be_compared(self):
+    params = {'m': _Module(1.0, 2.0, (np.ones(2),))}
+    mask = jax.tree.map(lambda _: True, params)
+    result = _resolving.resolve_mask(mask, params)
+    test_utils.assert_trees_all_equal(result['m'], mask['m'])
+    mask['m'].static = (np.ones(2),)
+    with self.assertRaisesRegex(
+        ValueError, r"mask\['m'\] is PyTreeDef.*truth value of an array"
+    ):
+      _resolving.resolve_mask(mask, params)
+
+  @parameterized.named_parameters(
+      ('tree', lambda tree: tree),
+      ('function', lambda tree: lambda _: tree),
+  )
+  def test_is_leaf_and_leaf_fn(self, make_arg):
+    params = _Module(jnp.ones((2, 3)), {'c': jnp.ones((3, 4))})
+    axes = _Module(_Axes(0, 1), {'c': _Axes(1, 0)})
+    resolve = functools.partial(
+        _resolving.resolve, leaf_fn=_to_axes, name='axes', is_leaf=_is_axes
+    )
+    result = resolve(make_arg(axes), params)
+    self.assertEqual(result.w, _Axes(0, 1))
+    self.assertEqual(result.b, {'c': _Axes(1, 0)})
+
+    with self.subTest('wrong leaf'):
+      axes.b['c'] = 'x'
+      message = r"^axes.*\.b\['c'\] is 'x' of type str: want axes"
+      with self.assertRaisesRegex(ValueError, message):
+        resolve(make_arg(axes), params)
+
+    with self.subTest('not a prefix'):
+      axes.b['d'] = _Axes(1, 0)
+      message = r"axes.*\.b is PyTreeDef\({'c': \*, 'd': \*}\)"
+      with self.assertRaisesRegex(ValueError, message):
+        resolve(make_arg(axes), params)
+
+
+if __name__ == '__main__':
+  absltest.main()

@@ -1,0 +1,476 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests for masks and labels that choose params of a tree."""
+
+import dataclasses
+import functools
+import pickle
+import re
+from typing import Any, NamedTuple
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import jax
+import jax.numpy as jnp
+import optax
+from optax._src import test_utils
+import optax.tree
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class _Layer:
+  weight: Any
+  bias: Any
+
+  def __call__(self, x):
+    return x @ self.weight + self.bias
+
+
+class _Net(NamedTuple):
+  layers: list[_Layer]
+  norm: dict[str, Any]
+
+
+def _params():
+  return _Net(
+      [_Layer(jnp.ones((2, 2)), jnp.ones(2)) for _ in range(2)],
+      {'scale': jnp.ones(2)},
+  )
+
+
+def _net(weights, biases, scale):
+  return _Net([_Layer(*x) for x in zip(weights, biases)], {'scale': scale})
+
+
+class PathMaskTest(parameterized.TestCase):
+
+  @parameterized.named_parameters(
+      ('leaf', ['layers/0/bias'], ([0, 0], [1, 0], 0)),
+      ('suffix', ['.*/bias'], ([0, 0], [1, 1], 0)),
+      ('two', ['.*/bias', 'norm/scale'], ([0, 0], [1, 1], 1)),
+      ('overlap', ['.*/0/.*', '.*/bias'], ([1, 0], [1, 1], 0)),
+      ('all', ['.*'], ([1, 1], [1, 1], 1)),
+      ('compiled', [re.compile('.*/BIAS', re.I)], ([0, 0], [1, 1], 0)),
+  )
+  def test_full_matches(self, patterns, expected):
+    mask = optax.tree.path_mask(*patterns)(_params())
+    self.assertEqual(mask, jax.tree.map(bool, _net(*expected)))
+
+  def test_single_array_has_an_empty_path(self):
+    self.assertIs(optax.tree.path_mask('')(jnp.ones(2)), True)
+
+  def test_pattern_that_matches_nothing(self):
+    # A part of the path is not enough.
+    for pattern in ('bias', 'layers/0/bia', '.*/baes', 'layers/2/bias'):
+      with self.assertRaisesRegex(
+          ValueError,
+          re.escape(f'{pattern!r} fully matches no path of the params')
+          + ".* nearest first: 'layers/./bias'",
+      ):
+        optax.tree.path_mask('.*/weight', pattern)(_params())
+
+  def test_single_leaf_has_no_paths_to_list(self):
+    with self.assertRaisesRegex(ValueError, 'are a single leaf'):
+      optax.tree.path_mask('w')(jnp.ones(2))
+
+  def test_empty_nodes_hide_nothing(self):
+    with self.assertRaisesRegex(ValueError, 'no path'):
+      optax.tree.path_mask('w')({'a': 1.0, 'b': optax.EmptyState()})
+
+  def test_many_paths_are_not_all_listed(self):
+    params = {f'w{i}': 0.0 for i in range(50)}
+    with self.assertRaisesRegex(ValueError, "'w33', .* and 40 more"):
+      optax.tree.path_mask('w333')(params)
+
+  def test_params_with_holes(self):
+    none = _net([None, 1.0], [1.0, None], 1.0)
+    mask = optax.tree.path_mask('.*/1/bias')(none)
+    self.assertEqual(mask, _net([None, False], [False, None], False))
+    with self.assertRaisesRegex(ValueError, "'.*/1/bia' fully matches no") as e:
+      optax.tree.path_mask('.*/1/bia')(none)
+    self.assertNotIn("'layers/1/bias'", str(e.exception))
+
+    # What is hidden may match.
+    masked = _net([1.0, 1.0], [1.0, 1.0], 1.0)._replace(norm=optax.MaskedNode())
+    mask = optax.tree.path_mask('norm/.*')(masked)
+    self.assertEqual(mask.norm, optax.MaskedNode())
+    self.assertFalse(any(jax.tree.leaves(mask)))
+
+  @parameterized.parameters('Variable', 'VariableState')
+  def test_variables_of_nnx_have_the_paths_of_their_values(self, name):
+    variable = dataclasses.make_dataclass(name, ['value'])
+    variable.__module__ = 'flax.nnx.variablelib'
+    jax.tree_util.register_dataclass(variable, ['value'], [])
+    values = {'bias': 1.0, 'kernel': 2.0}
+    # Optimizers of NNX see both.
+    for params in (values, {k: variable(v) for k, v in values.items()}):
+      mask = optax.tree.path_mask('kernel')(params)
+      self.assertEqual(jax.tree.leaves(mask), [False, True])
+
+  @parameterized.named_parameters(
+      ('regular_expression', ['['], ValueError, r"'\[' is not a regular"),
+      ('glob', ['*/w'], ValueError, r'not a regular .* and \* does not'),
+      ('bytes', [b'x'], TypeError, "b'x' of type bytes"),
+      ('compiled_bytes', [re.compile(b'x')], TypeError, 'as strings'),
+      ('none', [], ValueError, 'at least one'),
+  )
+  def test_bad_patterns(self, patterns, error, message):
+    with self.assertRaisesRegex(error, message):
+      optax.tree.path_mask(*patterns)
+
+
+class WhereMaskTest(parameterized.TestCase):
+
+  @parameterized.named_parameters(
+      ('leaf', lambda p: p.layers[0].bias, ([0, 0], [1, 0], 0)),
+      ('subtree', lambda p: p.layers[1], ([0, 1], [0, 1], 0)),
+      ('list', lambda p: p.layers, ([1, 1], [1, 1], 0)),
+      (
+          'sequence',
+          lambda p: (p.layers[0].weight, p.norm),
+          ([1, 0], [0, 0], 1),
+      ),
+      ('loop', lambda p: [x.bias for x in p.layers], ([0, 0], [1, 1], 0)),
+      ('all', lambda p: p, ([1, 1], [1, 1], 1)),
+  )
+  def test_nodes(self, where, expected):
+    mask = optax.tree.where_mask(where)(_params())
+    self.assertEqual(mask, jax.tree.map(bool, _net(*expected)))
+
+  def test_leaves_are_told_apart_by_position(self):
+    shared = jnp.ones(2)
+    params = {'a': shared, 'b': [shared, None], 'c': shared}
+    mask = optax.tree.where_mask(lambda p: p['b'])(params)
+    self.assertEqual(mask, {'a': False, 'b': [True, None], 'c': False})
+
+  def test_none(self):
+    params = {'head': None, 'body': 1.0}
+    for where, is_body in (
+        (lambda p: p['head'], False),
+        (lambda p: (p['head'], p['body']), True),
+        (lambda p: p['head'] or p['body'], True),
+        (lambda p: p['body'] if p['head'] is None else p['head'], True),
+    ):
+      mask = optax.tree.where_mask(where)(params)
+      self.assertEqual(mask, {'head': None, 'body': is_body})
+    with self.assertRaisesRegex(ValueError, 'accessor fails'):
+      optax.tree.where_mask(lambda p: p['head']['weight'])(params)
+    with self.assertRaisesRegex(ValueError, 'found None'):
+      optax.tree.where_mask(lambda p: p.get('tail'))({'body': 1.0})
+
+  def test_masked_parts(self):
+    params = {'enc': optax.MaskedNode(), 'head': 1.0}
+    for where in (
+        lambda p: p['enc'].layers[0].bias,
+        lambda p: p['enc'],
+        lambda p: [layer.bias for layer in p['enc'].layers],
+        lambda p: [p['enc'][i] for i in range(len(p['enc']))],
+        lambda p: [v['w'] for k, v in p['enc'].items() if k],
+        lambda p: p['enc'] or p['head'],
+        lambda p: (p['enc']['a'], p['enc']['b']),
+        lambda p: [x for x in p.values() if not hasattr(x, '__array__')][0],
+    ):
+      mask = optax.tree.where_mask(where)(params)
+      self.assertEqual(mask, {'enc': optax.MaskedNode(), 'head': False})
+
+  @parameterized.named_parameters(
+      ('raises', lambda p: p.nom, 'AttributeError.* first: .norm/scale'),
+      ('index', lambda p: p.layers[2], 'fails on the params with IndexError'),
+      (
+          'reads_leaf',
+          lambda p: [x for x in jax.tree.leaves(p) if x.ndim > 1],
+          "'layers/0/weight' is a leaf, of which .* nothing, such as 'ndim'",
+      ),
+      ('number', lambda p: 3, 'must return nodes of the params, found 3'),
+      ('array', lambda p: jnp.ones(2), 'must return nodes of the params'),
+      ('nothing', lambda p: (), 'chooses nothing .* paths: .layers/0/weight'),
+      (
+          'overlap',
+          lambda p: (p.layers[1], p.layers[1].bias),
+          "overlap at 'layers/1/bias'",
+      ),
+  )
+  def test_bad_accessors(self, where, message):
+    with self.assertRaisesRegex(ValueError, rf'where_mask\(.*: .*{message}'):
+      optax.tree.where_mask(where)(_params())
+
+  def test_no_function(self):
+    with self.assertRaisesRegex(TypeError, 'where_mask takes a function'):
+      optax.tree.where_mask('layers')
+
+
+class LeafMaskTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      lambda x: x.ndim > 1, lambda x: jnp.asarray(x.ndim > 1)
+  )
+  def test_predicate(self, predicate):
+    mask = optax.tree.leaf_mask(predicate)(_params())
+    self.assertEqual(mask, _net([True, True], [False, False], False))
+
+  def test_holes(self):
+    params = {'a': None, 'b': optax.MaskedNode(), 'c': 1.0}
+    mask = optax.tree.leaf_mask(lambda x: x == 1.0)(params)
+    self.assertEqual(mask, params | {'c': True})
+
+  def test_raw_model(self):
+    model = test_utils.RawModel.create()
+    mask = optax.tree.leaf_mask(lambda x: x.ndim > 1)(model)
+    self.assertIs(mask.weight, True)
+    self.assertEqual(sum(jax.tree.leaves(mask)), 1)
+
+  def test_mask_or_labels_called_as_a_schedule(self):
+    for chooser in (
+        optax.tree.leaf_mask(lambda x: x.ndim > 1),
+        ~optax.tree.path_mask('w'),
+        optax.tree.where_mask(lambda params: params['w']),
+        optax.tree.path_labels({'w': 'a'}, default='b'),
+    ):
+      optimizer = optax.sgd(chooser)
+      params = {'w': jnp.ones(2)}
+      with self.assertRaisesRegex(
+          TypeError, re.escape(repr(chooser)) + '.* with the step count'
+      ):
+        optimizer.update(params, optimizer.init(params), params)
+
+  def test_mask_is_neither_true_nor_false(self):
+    mask = optax.tree.leaf_mask(lambda x: x.ndim > 1)
+    with self.assertRaisesRegex(TypeError, r'Write ~a, a & b and a \| b'):
+      _ = not mask
+    with self.assertRaisesRegex(TypeError, 'neither true nor false'):
+      _ = mask and mask
+
+  def test_errors(self):
+    with self.assertRaisesRegex(
+        ValueError, "predicate fails at 'a', for a float, with AttributeError"
+    ):
+      optax.tree.leaf_mask(lambda x: x.ndim > 1)({'a': 1.0})
+    with self.assertRaisesRegex(ValueError, "'a', .*ValueError: the leaves of"):
+      optax.tree.leaf_mask(lambda x: x)({'a': 0.5})
+    with self.assertRaisesRegex(TypeError, 'leaf_mask takes a function'):
+      optax.tree.leaf_mask(True)
+
+
+class CombinedTest(parameterized.TestCase):
+
+  def test_operators(self):
+    bias = optax.tree.path_mask('.*/bias')
+    first = optax.tree.where_mask(lambda p: p.layers[0])
+    for mask, expected in (
+        (bias & first, ([0, 0], [1, 0], 0)),
+        (bias | first, ([1, 0], [1, 1], 0)),
+        (~bias, ([1, 1], [0, 0], 1)),
+        (~bias & ~first, ([0, 1], [0, 0], 1)),
+        (~(bias | first), ([0, 1], [0, 0], 1)),
+    ):
+      expected = jax.tree.map(bool, _net(*expected))
+      self.assertEqual(mask(_params()), expected, mask)
+
+  def test_other_masks(self):
+    bias = optax.tree.path_mask('.*/bias')
+    only_bias = bias(_params())
+    first = _Net([True, False], False)
+    both = _net([False, False], [True, False], False)
+    for other in (first, lambda params: first):
+      self.assertEqual((bias & other)(_params()), both)
+    self.assertEqual((first | bias)(_params()).layers[0], _Layer(True, True))
+    self.assertEqual((True & bias)(_params()), only_bias)
+    self.assertEqual((bias | False)(_params()), only_bias)
+    params = {'a': None, 'b': optax.MaskedNode(), 'c': [1.0, None, 2.0]}
+    chosen = optax.tree.path_mask('c/0')
+    for other in (True, {'a': None, 'b': optax.MaskedNode(), 'c': True}):
+      expected = params | {'c': [True, None, False]}
+      self.assertEqual((chosen & other)(params), expected)
+      self.assertEqual((other & chosen)(params), expected)
+    with self.assertRaisesRegex(ValueError, 'mask is not a prefix'):
+      _ = (bias & [True])(_params())
+
+  def test_repr(self):
+    bias = optax.tree.path_mask('.*/bias', re.compile('x', re.I))
+    large = optax.tree.leaf_mask(jnp.size)
+    norm = optax.tree.where_mask(lambda p: p.norm)
+    for mask, text in (
+        (bias, r"path_mask('.*/bias', re.compile('x', re.IGNORECASE))"),
+        (large & ~norm, 'leaf_mask(size) & ~where_mask(<lambda>)'),
+        ((large | norm) & True, f'({large} | {norm}) & True'),
+        (large | norm | large, f'{large} | {norm} | {large}'),
+        (~(large & norm), '~(leaf_mask(size) & where_mask(<lambda>))'),
+        (large & jnp.ndim, 'leaf_mask(size) & ndim'),
+        (large & functools.partial(max, 1),
+         'leaf_mask(size) & functools.partial(<built-in function max>, 1)'),
+    ):
+      self.assertEqual(repr(mask), text)
+
+  def test_masks_are_values(self):
+    make = lambda: ~optax.tree.path_mask('.*/bias') & optax.tree.leaf_mask(len)
+    self.assertEqual(make(), make())
+    self.assertEqual(hash(make()), hash(make()))
+    self.assertEqual(pickle.loads(pickle.dumps(make())), make())
+    self.assertNotEqual(make(), ~make())
+
+
+class PathLabelsTest(parameterized.TestCase):
+
+  def test_first_match_wins(self):
+    labels = {'.*/0/.*': 'a', '.*/bias': 'b', '.*': 'c'}
+    found = optax.tree.path_labels(labels)(_params())
+    self.assertEqual(found, _net(['a', 'c'], ['a', 'b'], 'c'))
+
+  def test_default(self):
+    labels = optax.tree.path_labels({'.*/bias': 1}, default=0)
+    self.assertEqual(labels(_params()), _net([0, 0], [1, 1], 0))
+    self.assertEqual(repr(labels), "path_labels({'.*/bias': 1}, default=0)")
+
+  def test_masks_are_patterns_too(self):
+    first = optax.tree.where_mask(lambda p: p.layers[0])
+    matrix = optax.tree.leaf_mask(lambda x: x.ndim > 1)
+    labels = {first & matrix: 'a', '.*/bias': 'b', first | matrix: 'c'}
+    labels = optax.tree.path_labels(labels, default='d')
+    self.assertEqual(labels(_params()), _net(['a', 'c'], ['b', 'b'], 'd'))
+    self.assertIn("'b', where_mask(<lambda>) | leaf_mask", repr(labels))
+
+  def test_masks_that_choose_nothing(self):
+    typo = optax.tree.path_mask('.*/bias', '.*/baes')
+    norm = optax.tree.where_mask(lambda p: p.norm)
+    scalar = optax.tree.leaf_mask(lambda x: x.ndim == 0)
+    for labels, message in (
+        ({typo: 1, '.*': 2}, 'baes. fully matches no path'),
+        ({'.*': 1, norm: 2}, r'where_mask\(<lambda>\) is never the first that'),
+    ):
+      with self.assertRaisesRegex(ValueError, message):
+        optax.tree.path_labels(labels)(_params())
+    # No param need have what a leaf is asked for.
+    labels = optax.tree.path_labels({scalar: 1}, default=2)
+    self.assertEqual(set(jax.tree.leaves(labels(_params()))), {2})
+
+  def test_none_for_the_rest(self):
+    numbers = optax.contrib.MuonDimensionNumbers(0, 1)
+    labels = optax.tree.path_labels({'w': numbers}, default=None)
+    params = {'b': jnp.ones(2), 'w': jnp.ones((2, 2))}
+    self.assertEqual(labels(params), {'b': None, 'w': numbers})
+    self.assertEqual(pickle.loads(pickle.dumps(labels)), labels)
+    self.assertEndsWith(repr(labels), ', default=None)')
+    names = optax.tree.path_labels({'w': 'x'}, default=None)
+    for choice in (names, names(params)):
+      rows = optax.tree.describe(params, choice).splitlines()
+      self.assertEqual(rows[1].split(), ['b', '(2,)', 'float32', 'None'])
+    updates = []
+    for dimension_numbers in (labels, {'b': None, 'w': numbers}):
+      tx = optax.contrib.muon(
+          0.1, muon_weight_dimension_numbers=dimension_numbers
+      )
+      updates.append(jax.make_jaxpr(tx.update)(params, tx.init(params), params))
+    self.assertEqual(*map(str, updates))
+
+  def test_no_default(self):
+    labels = optax.tree.path_labels({'.*/bias': 1})
+    self.assertEqual(pickle.loads(pickle.dumps(labels)), labels)
+    with self.assertRaisesRegex(ValueError, "no label for 'layers/0/weight'"):
+      labels(_params())
+
+  def test_holes(self):
+    params = {'a': None, 'b': optax.MaskedNode(), 'c': 1.0}
+    labels = optax.tree.path_labels({'b/w': 'x', 'c': 'y'})
+    self.assertEqual(labels(params), params | {'c': 'y'})
+
+  def test_raw_model(self):
+    labels = optax.tree.path_labels({'0': 'x', '1': 'y'})
+    found = labels(test_utils.RawModel.create())
+    self.assertEqual(jax.tree.leaves(found), ['x', 'y'])
+
+  def test_errors(self):
+    for labels, message in (
+        ({'.*/bias': 1}, "no label for 'layers/0/weight', .* or a default"),
+        ({'layers': 1, '.*': 2}, "'layers' fully matches no path"),
+        ({'.*': 1, '.*/bias': 2}, "never the first .* taken by '.*'"),
+        ({'.*': 1, '.*/baes': 2}, "matches no path .* first: 'layers/0/bias'"),
+    ):
+      with self.assertRaisesRegex(ValueError, message):
+        optax.tree.path_labels(labels)(_params())
+    for labels, error, message in (
+        ({}, ValueError, 'at least one'),
+        ({'(': 1}, ValueError, r"'\(' is not a regular expression"),
+        ([('.*', 1)], TypeError, 'takes a mapping'),
+        ({'.*': [1]}, TypeError, r"label of '.\*' must be hashable"),
+        ({_Layer: 1}, TypeError, 'strings, or masks of `optax.tree`, found'),
+    ):
+      with self.assertRaisesRegex(error, message):
+        optax.tree.path_labels(labels)
+
+  def test_partition(self):
+    """Inside of it, params are masked, and patterns may match nothing."""
+    decay = optax.tree.path_mask('.*/weight') & optax.tree.leaf_mask(
+        lambda x: x.ndim > 1
+    )
+    tx = optax.partition(
+        {'adam': optax.adamw(0.5, mask=decay), 'sgd': optax.sgd(0.5)},
+        optax.tree.path_labels({'.*/bias': 'sgd'}, default='adam'),
+    )
+    params = _params()
+    grads = jax.tree.map(jnp.ones_like, params)
+    updates, state = jax.jit(tx.update)(grads, tx.init(params), params)
+    test_utils.assert_trees_all_close(
+        updates.layers[0].bias, jnp.full(2, -0.5)
+    )
+    # The placeholder that this hands to the masks is no error.
+    state = optax.tree.map_params(tx, lambda x: x + 1.0, state)
+    mu = optax.tree.get(state, 'mu')
+    test_utils.assert_trees_all_close(
+        mu.layers[1].weight, jnp.full((2, 2), 1.1)
+    )
+
+
+class DescribeTest(parameterized.TestCase):
+
+  def test_labels_of_a_raw_model(self):
+    model = {'w': jnp.ones((2, 3), jnp.bfloat16), 'f': jnp.tanh, 'b': 0}
+    model['b'] = jax.ShapeDtypeStruct((3,), jnp.float32)
+    text = optax.tree.describe(model, {'w': 'x', 'f': None, 'b': 'all'})
+    self.assertEqual(
+        text.splitlines(),
+        [
+            'path  shape   dtype     label',
+            'b     (3,)    float32   all',
+            'w     (2, 3)  bfloat16  x',
+            '',
+            'group  leaves  parameters',
+            'all         1           3',
+            'x           1           6',
+            'total       2           9',
+        ],
+    )
+
+  def test_prefix(self):
+    text = optax.tree.describe(_params(), _Net(True, False))
+    self.assertIn('True        4          12', text)
+    self.assertIn('False       1           2', text)
+    # What notebooks show.
+    self.assertEqual(repr(text), str(text))
+
+  def test_no_choice(self):
+    text = optax.tree.describe({'n': 3, 'none': None})
+    self.assertEqual(text.splitlines()[1].split(), ['n', '()', 'int32'])
+    self.assertEqual(text.splitlines()[-1].split(), ['total', '1', '1'])
+    text = optax.tree.describe({})
+    self.assertEqual(text.splitlines()[-1].split(), ['total', '0', '0'])
+
+  def test_other_leaves(self):
+    params = {'q': jnp.ones(3, jnp.int8), 'f': jnp.tanh}
+    text = optax.tree.describe(params, {'q': True, 'f': False})
+    self.assertEqual(
+        text.splitlines()[:2],
+        ['path  shape  dtype  mask', 'q     (3,)   int8   True'],
+    )
+    self.assertIn('label', optax.tree.describe(params, {'q': 1, 'f': True}))
+    self.assertIn('mask', optax.tree.describe(params, True))
+    text = optax.tree.describe({'a': 1.0, 'b': 2.0}, {'a': True, 'b': 'True'})
+    self.assertLen(re.findall('True +1 +1', text), 2)
+
+  def test_bad_choice(self):
+    with self.assertRaisesRegex(ValueError, 'choice is not a prefix'):
+      optax.tree.describe(_params(), [True])
+
+
+if __name__ == '__main__':
+  absltest.main()

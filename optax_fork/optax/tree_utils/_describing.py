@@ -1,0 +1,129 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Describe params, and what is chosen of them, in a table."""
+
+from collections.abc import Sequence
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from optax._src import base
+from optax._src import raw
+from optax._src import whole_params
+from optax.transforms import _resolving
+from optax.tree_utils import _flat_params
+from optax.tree_utils import _html_tables
+
+
+class _Text(str):
+  """A text of tables: prompts show it as it is, notebooks show the tables."""
+
+  tables: Sequence[tuple[list[str], list[list[str]], str, list[bool]]]
+  __repr__ = str.__str__
+
+  def _repr_html_(self) -> str:
+    return '\n'.join(_html_tables.make(*table) for table in self.tables)
+
+
+_LEFT_OUT = ('False', 'None', 'frozen')
+
+
+def describe(params: base.Params, choice: Any = None) -> str:
+  """Describes params in a table, and what a mask or labels choose of them.
+
+  Args:
+    params: the params, or a raw model, of which the params are described (see
+      :class:`optax.GradientTransformation`).
+    choice: a mask or labels, as :func:`optax.masked` and
+      :func:`optax.partition` take them: a PyTree that is a prefix of the
+      params, or a function of them.
+
+  Returns:
+    Text with a line for each leaf, with its path, shape, dtype and what was
+    chosen for it, and a line for each group with its numbers of leaves and of
+    parameters. A notebook shows it as tables, in which leaves are faint for
+    which False, None or ``frozen`` was chosen.
+
+  Raises:
+    ValueError: If ``choice`` is not a prefix of the params.
+
+  Examples:
+    >>> import jax.numpy as jnp
+    >>> import optax
+    >>> params = {'w': jnp.ones((2, 3)), 'b': jnp.ones(3)}
+    >>> optax.tree.describe(params, optax.tree.path_mask('b'))
+    path  shape   dtype    mask
+    b     (3,)    float32  True
+    w     (2, 3)  float32  False
+    <BLANKLINE>
+    group  leaves  parameters
+    True        1           3
+    False       1           6
+    total       2           9
+  """
+  model, params = params, raw.get_view(params)
+  flat = _flat_params.FlatParams(params)
+  leaves = [
+      (path, leaf) for path, leaf in zip(flat.paths, flat.leaves)
+      if not _flat_params.is_hole(leaf)
+  ]
+  title, groups = ['path', 'shape', 'dtype'], {}
+  if choice is None:
+    chosen = [None] * len(leaves)
+  else:
+    chosen = []
+    with whole_params.remember(model):
+      tree = _resolving.resolve(
+          choice,
+          params,
+          lambda c: c,
+          name='choice',
+          is_leaf=lambda c: c is None,
+      )
+    jax.tree.map(
+        lambda c, p: chosen.extend([c] * len(jax.tree.leaves(p))),
+        tree,
+        params,
+        is_leaf=lambda c: c is None,
+    )
+    is_mask = {str(c) for c in chosen} <= {'True', 'False'}
+    title.append('mask' if is_mask else 'label')
+  rows = []
+  for (path, leaf), c in zip(leaves, chosen, strict=True):
+    is_number = isinstance(leaf, (int, float, complex))
+    if not hasattr(leaf, 'dtype') and not is_number:
+      continue  # Such as a function.
+    shape = getattr(leaf, 'shape', ())
+    dtype = jnp.result_type(leaf) if is_number else leaf.dtype
+    row = [path, str(shape), str(dtype), str(c)]
+    rows.append(row[: len(title)])
+    groups.setdefault((type(c), str(c)), []).append(math.prod(shape))
+  sizes = [size for group in groups.values() for size in group]
+  counts = [(c, group) for (_, c), group in groups.items()]
+  counts = [('total', sizes)] if choice is None else [*counts, ('total', sizes)]
+  counts = [[c, str(len(group)), str(sum(group))] for c, group in counts]
+  groups_title = ['group', 'leaves', 'parameters']
+  tables = (
+      (title, rows, '<<<<', [c in _LEFT_OUT for *_, c in rows]),
+      (groups_title, counts, '<>>', [c in _LEFT_OUT for c, *_ in counts]),
+  )
+  texts = (
+      '\n'.join(_align_columns([title, *rows], sides))
+      for title, rows, sides, _ in tables
+  )
+  text = _Text('\n\n'.join(texts))
+  text.tables = tables
+  return text
+
+
+def _align_columns(rows: list[list[str]], sides: str) -> list[str]:
+  """Writes rows of cells in columns, each on its side."""
+  widths = [max(map(len, column)) for column in zip(*rows)]
+  return [
+      '  '.join(
+          f'{cell:{side}{width}}'
+          for cell, side, width in zip(row, sides, widths)
+      ).rstrip()
+      for row in rows
+  ]

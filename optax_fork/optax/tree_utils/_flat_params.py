@@ -1,0 +1,185 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""List the leaves of params with their paths, to choose among them."""
+
+import abc
+from collections.abc import Iterable
+import difflib
+import functools
+from typing import Any, Optional
+
+import jax
+from optax._src import base
+from optax._src import nnx_types
+from optax._src import raw
+from optax._src import whole_params
+from optax.transforms import _masking
+from optax.tree_utils import _state_utils
+
+
+_MAX_PATHS = 10  # As many as an error lists.
+_MASKED = (
+    _masking.MaskedNode,
+    _state_utils._ParamsPlaceholder,  # pylint: disable=protected-access
+)
+
+
+def is_masked(x: Any) -> bool:
+  """Whether something stands for a subtree that is hidden."""
+  return isinstance(x, _MASKED)
+
+
+def is_hole(x: Any) -> bool:
+  return x is None or isinstance(x, _MASKED)
+
+
+class FlatParams:
+  """Params as a list of leaves, holes among them."""
+
+  def __init__(self, params: base.Params):
+    self.params = params
+
+  @functools.cached_property
+  def _flat(self):
+    return jax.tree.flatten(self.params, is_leaf=is_hole)
+
+  @property
+  def leaves(self) -> list[Any]:
+    return self._flat[0]
+
+  @property
+  def treedef(self) -> jax.tree_util.PyTreeDef:
+    return self._flat[1]
+
+  @functools.cached_property
+  def paths(self) -> list[str]:
+    entries, treedef = jax.tree_util.tree_flatten_with_path(
+        self.params, is_leaf=is_hole
+    )
+    self._flat = [leaf for _, leaf in entries], treedef
+    paths = [_path(keys) for keys, _ in entries]
+    if any(path.endswith('/value') for path in paths):
+      # Optimizers of NNX see variables in `init`, their values in `update`.
+      nodes = jax.tree_util.tree_leaves_with_path(
+          self.params, is_leaf=nnx_types.is_variable
+      )
+      nodes = [k for k, x in nodes if nnx_types.is_variable(x)]
+      values = {_path(keys) + '/value' for keys in nodes}
+      paths = [p.removesuffix('/value') if p in values else p for p in paths]
+    return paths
+
+  @functools.cached_property
+  def is_choosable(self) -> list[bool]:
+    """Whether leaves are to be chosen: of raw models, those that are params."""
+    if not raw.is_raw(self.params):
+      return [not hole for hole in self._holes]
+    return [
+        not hole and raw.is_param(leaf)
+        for hole, leaf in zip(self._holes, self.leaves)
+    ]
+
+  @functools.cached_property
+  def is_expected(self) -> list[bool]:
+    """Whether leaves may be looked for: None may stand for a param."""
+    return [
+        is_choosable or leaf is None
+        for is_choosable, leaf in zip(self.is_choosable, self.leaves)
+    ]
+
+  @functools.cached_property
+  def is_whole(self) -> bool:
+    """Whether no part is hidden, so that what is not found is not there."""
+    return not any(map(is_masked, self.leaves))
+
+  def find_whole(self) -> Optional['FlatParams']:
+    """Finds the params of which these are a part, or None."""
+    whole = FlatParams(whole_params.get())
+    if whole.is_whole and self._is_part_of(whole.params):
+      return whole
+    return self if self.is_whole else None
+
+  def _is_part_of(self, params: Any) -> bool:
+    """Whether params have the same leaves, and others only in the holes."""
+    try:
+      nodes = self.treedef.flatten_up_to(params)
+    except ValueError:
+      return False
+    entries = zip(self._holes, self.leaves, nodes)
+    return all(hole or leaf is node for hole, leaf, node in entries)
+
+  @functools.cached_property
+  def _holes(self) -> list[bool]:
+    return list(map(is_hole, self.leaves))
+
+  def unflatten(self, values: Iterable[Any]) -> base.PyTree:
+    """Makes a tree like the params, with other values except in the holes."""
+    return self.treedef.unflatten(
+        leaf if hole else value
+        for value, leaf, hole in zip(values, self.leaves, self._holes)
+    )
+
+
+class Chooser(abc.ABC):
+  """A function of params, which is never a schedule."""
+
+  use = 'as a mask or as labels'
+
+  def flatten(self, params: base.Params) -> FlatParams:
+    """Flattens the params that it is called with.
+
+    Args:
+      params: the params.
+
+    Returns:
+      The params as a list of leaves.
+
+    Raises:
+      TypeError: If the params are an integer, such as a step count.
+      ValueError: If something that is looked for is not there, as in a single
+        leaf of the params.
+    """
+    is_number = isinstance(params, int) or raw.is_array(params)
+    is_scalar = not getattr(params, 'shape', ())
+    if is_number and is_scalar and not raw.is_param(params):
+      raise TypeError(
+          f'{self!r} is called with an integer, as a schedule is called with'
+          ' the step count, but it chooses among params. Pass it'
+          f' {self.use}, not as a learning rate or another number.'
+      )
+    flat = FlatParams(params)
+    whole = flat.find_whole()
+    if whole is not None:
+      try:
+        self.check(whole)
+      except ValueError as error:
+        if not jax.tree_util.treedef_is_leaf(flat.treedef):
+          raise
+        raise ValueError(
+            f'{error} It is called with a single leaf, as `eqx.filter(model,'
+            ' mask)` and `jax.tree.map` do. Call it with the model:'
+            ' `eqx.filter(model, mask(model))`.'
+        ) from error
+    return flat
+
+  @abc.abstractmethod
+  def check(self, whole: FlatParams) -> None:
+    """Raises a ``ValueError`` if something that is looked for is not there."""
+
+
+def _path(keys) -> str:
+  return jax.tree_util.keystr(keys, simple=True, separator='/')
+
+
+def list_paths(paths: list[str], pattern: Optional[str] = None) -> str:
+  """Lists paths for an error, those that are like the pattern first."""
+  if pattern is not None:
+    matcher = difflib.SequenceMatcher(b=pattern, autojunk=False)
+
+    def distance(path):
+      matcher.set_seq1(path)
+      return -matcher.ratio()
+
+    paths = sorted(paths, key=distance)
+  listed = ', '.join(map(repr, paths[:_MAX_PATHS]))
+  more = len(paths) - _MAX_PATHS
+  return f'{listed} and {more} more' if more > 0 else listed or 'none'

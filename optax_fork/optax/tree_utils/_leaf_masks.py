@@ -1,0 +1,63 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Choose params by a predicate of their leaves."""
+
+from collections.abc import Callable
+import dataclasses
+from typing import Any
+
+from optax.transforms import _resolving
+from optax.tree_utils import _mask_algebra
+
+
+@dataclasses.dataclass(frozen=True)
+class _LeafMask(_mask_algebra.Mask):
+  """See `leaf_mask`."""
+
+  predicate: Callable[[Any], bool]
+
+  def check(self, whole):
+    pass  # No param need have what is asked.
+
+  def _choose(self, flat):
+    chosen = []
+    for leaf, is_choosable in zip(flat.leaves, flat.is_choosable):
+      try:
+        is_chosen = is_choosable and _resolving.to_bool(self.predicate(leaf))
+      except Exception as error:
+        raise ValueError(
+            f'{self!r}: the predicate fails at {flat.paths[len(chosen)]!r}, for'
+            f' a {type(leaf).__name__}, with {type(error).__name__}: {error}.'
+        ) from error
+      chosen.append(is_chosen)
+    return chosen
+
+  def __repr__(self):
+    return f'leaf_mask({_mask_algebra.function_name(self.predicate)})'
+
+
+def leaf_mask(predicate: Callable[[Any], bool]) -> _mask_algebra.Mask:
+  """Makes a mask that is ``True`` for the params that a predicate holds for.
+
+  Args:
+    predicate: a function of a leaf that returns a bool. While JAX is tracing,
+      leaves have shapes and dtypes, but no values. Of raw models (see
+      :class:`optax.GradientTransformation`), it is asked of params alone.
+
+  Returns:
+    A mask function, see :class:`optax.tree.Mask`. It raises a ``ValueError`` if
+    the predicate fails or returns something else.
+
+  Raises:
+    TypeError: If ``predicate`` is not callable.
+
+  Examples:
+    >>> import jax.numpy as jnp
+    >>> import optax
+    >>> is_matrix = optax.tree.leaf_mask(lambda x: x.ndim > 1)
+    >>> is_matrix({'w': jnp.ones((2, 2)), 'b': jnp.ones(2)})
+    {'b': False, 'w': True}
+  """
+  if not callable(predicate):
+    raise TypeError(f'leaf_mask takes a function, found {predicate!r}.')
+  return _LeafMask(predicate)

@@ -1,0 +1,121 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Mask functions that may be combined with & and | and ~."""
+
+import abc
+from collections.abc import Callable
+import dataclasses
+from typing import Any
+
+import jax
+from optax._src import base
+from optax.transforms import _resolving
+from optax.tree_utils import _flat_params
+
+
+class Mask(_flat_params.Chooser):
+  """A mask function that may be combined with others, and prints what it is.
+
+  Call it with params to get the mask, a PyTree of bools like the params. Holes,
+  ``None`` and :class:`optax.MaskedNode`, stay as they are. ``a & b``, ``a | b``
+  and ``~a`` are masks too, where ``b`` may be anything that
+  :func:`optax.masked` takes as a mask. Do not subclass it.
+  """
+
+  __array_ufunc__ = None  # So NumPy leaves the operators to this class.
+
+  def __call__(self, params: base.Params) -> base.PyTree:
+    """Returns the mask for these params."""
+    flat = self.flatten(params)
+    return flat.unflatten(self._choose(flat))
+
+  @abc.abstractmethod
+  def _choose(self, flat: _flat_params.FlatParams) -> list[bool]:
+    """Returns a bool for each leaf, and any for holes."""
+
+  def __and__(self, other: Any) -> 'Mask':
+    return _Combined('&', self, other)
+
+  def __rand__(self, other: Any) -> 'Mask':
+    return _Combined('&', other, self)
+
+  def __or__(self, other: Any) -> 'Mask':
+    return _Combined('|', self, other)
+
+  def __ror__(self, other: Any) -> 'Mask':
+    return _Combined('|', other, self)
+
+  def __invert__(self) -> 'Mask':
+    return _Not(self)
+
+  def __bool__(self) -> bool:
+    raise TypeError(
+        f'The mask {self!r} is neither true nor false: it gives a bool for each'
+        ' leaf. Write ~a, a & b and a | b instead of `not a`, `a and b` and `a'
+        ' or b`.'
+    )
+
+
+def choose(mask: Any, flat: _flat_params.FlatParams) -> list[bool]:
+  """Returns what a mask of any kind chooses."""
+  if isinstance(mask, Mask):
+    return mask._choose(flat)  # pylint: disable=protected-access
+  bools = jax.tree.map(
+      lambda m, p: jax.tree.map(lambda _: m, p, is_leaf=_flat_params.is_hole),
+      _resolving.resolve_mask(mask, flat.params),
+      flat.params,
+      is_leaf=_flat_params.is_hole,
+  )
+  return jax.tree.leaves(bools, is_leaf=_flat_params.is_hole)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Combined(Mask):
+  """Two masks, with & or | between them."""
+
+  symbol: str
+  left: Any
+  right: Any
+
+  def check(self, whole):
+    for mask in (self.left, self.right):
+      if isinstance(mask, Mask):
+        mask.check(whole)
+
+  def _choose(self, flat):
+    left, right = choose(self.left, flat), choose(self.right, flat)
+    if self.symbol == '&':
+      return [x and y for x, y in zip(left, right, strict=True)]
+    return [x or y for x, y in zip(left, right, strict=True)]
+
+  def __repr__(self):
+    def show(mask):
+      if isinstance(mask, _Combined) and mask.symbol != self.symbol:
+        return f'({mask!r})'
+      is_function = callable(mask) and not isinstance(mask, Mask)
+      return function_name(mask) if is_function else repr(mask)
+
+    return f'{show(self.left)} {self.symbol} {show(self.right)}'
+
+
+@dataclasses.dataclass(frozen=True)
+class _Not(Mask):
+  """The opposite of a mask."""
+
+  mask: Mask
+
+  def check(self, whole):
+    self.mask.check(whole)
+
+  def _choose(self, flat):
+    return [not x for x in choose(self.mask, flat)]
+
+  def __repr__(self):
+    is_combined = isinstance(self.mask, _Combined)
+    return f'~({self.mask!r})' if is_combined else f'~{self.mask!r}'
+
+
+def function_name(fn: Callable[..., Any]) -> str:
+  if hasattr(fn, '__qualname__'):
+    return fn.__qualname__.rpartition('<locals>.')[2]
+  return repr(fn)

@@ -1,0 +1,241 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests for masks that choose params by the nodes that hold them."""
+
+import dataclasses
+import pickle
+from typing import Any, NamedTuple
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import jax
+import jax.numpy as jnp
+from optax import contrib
+from optax import tree
+from optax._src import alias
+from optax._src import test_utils
+from optax.schedules import _inject
+from optax.transforms import _combining
+from optax.transforms import _freezing
+from optax.transforms import _masking
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class _Norm:
+  scale: Any
+  bias: Any = None
+
+
+class _RMSNorm(_Norm):
+  pass
+
+
+jax.tree_util.register_dataclass(_RMSNorm, ['scale', 'bias'], [])
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class _Dense:
+  weight: Any
+  bias: Any
+  size: int = dataclasses.field(metadata={'static': True})
+
+  def __call__(self, x):
+    return x @ self.weight + self.bias
+
+
+class _Block(NamedTuple):
+  norm: _Norm
+  dense: _Dense
+
+
+def _block():
+  return _Block(
+      _Norm(jnp.ones(2), jnp.ones(2)), _Dense(jnp.ones((2, 2)), jnp.ones(2), 2)
+  )
+
+
+def _stack():
+  """Three layers, made by `vmap`."""
+  return {
+      'blocks': jax.vmap(lambda _: _block())(jnp.arange(3)),
+      'norm': _RMSNorm(jnp.ones(2)),
+      'head': _Dense(jnp.ones((2, 4)), jnp.ones(4), 4),
+  }
+
+
+def _mask(norm, dense, last_norm, head):
+  return {
+      'blocks': _Block(_Norm(norm, norm), _Dense(dense, dense, 2)),
+      'norm': _RMSNorm(last_norm),
+      'head': _Dense(head, head, 4),
+  }
+
+
+class NodeMaskTest(parameterized.TestCase):
+
+  @parameterized.named_parameters(
+      ('class', [_Norm], (1, 0, 1, 0)),
+      ('subclass', [_RMSNorm], (0, 0, 1, 0)),
+      ('two', [_RMSNorm, _Dense], (0, 1, 1, 1)),
+      ('one_in_another', [_Norm, _Block], (1, 1, 1, 0)),
+      ('outermost', [tuple, dict], (1, 1, 1, 1)),
+      ('predicate', [lambda x: hasattr(x, 'weight')], (0, 1, 0, 1)),
+      ('static', [lambda x: getattr(x, 'size', 0) == 4], (0, 0, 0, 1)),
+      ('both', [_RMSNorm, lambda x: isinstance(x, _Block)], (1, 1, 1, 0)),
+  )
+  def test_all_below_a_node(self, kinds, expected):
+    expected = _mask(*map(bool, expected))
+    mask = tree.node_mask(*kinds)
+    self.assertEqual(mask(_stack()), expected)
+    while_tracing = []
+    jax.eval_shape(lambda x: while_tracing.append(mask(x)), _stack())
+    self.assertEqual(while_tracing, [expected])
+
+  def test_scale_of_stacked_layers_does_not_decay(self):
+    by_axes = tree.leaf_mask(lambda x: x.ndim > 1)
+    by_node = tree.path_mask('.*/weight') & ~tree.node_mask(_Norm)
+    zeros = jax.tree.map(jnp.zeros_like, _stack())
+    for mask, is_decayed in ((by_axes, True), (by_node, False)):
+      for factory in (alias.adamw, _inject.inject_hyperparams(alias.adamw)):
+        tx = factory(0.5, weight_decay=0.5, mask=mask)
+        updates, _ = tx.update(zeros, tx.init(_stack()), _stack())
+        blocks = updates['blocks']
+        self.assertEqual(bool(blocks.norm.scale.any()), is_decayed)
+        self.assertEqual(bool(blocks.dense.bias.any()), is_decayed)
+        test_utils.assert_trees_all_close(
+            blocks.dense.weight, jnp.full((3, 2, 2), -0.25)
+        )
+
+  def test_program_is_that_of_a_tree(self):
+    mask = tree.path_mask('.*/weight') & ~tree.node_mask(_Norm)
+    programs = set()
+    for m in (mask, mask(_stack()), mask.__call__):
+      tx = alias.adamw(0.5, mask=m)
+      state = jax.eval_shape(tx.init, _stack())
+      programs.add(str(jax.make_jaxpr(tx.update)(_stack(), state, _stack())))
+    self.assertLen(programs, 1)
+
+  def test_muon_of_stacked_layers(self):
+    matrices = tree.node_mask(_Dense) & tree.path_mask('blocks/.*/weight')
+    numbers = contrib.MuonDimensionNumbers(reduction_axis=1, output_axis=2)
+
+    def dimension_numbers(params):
+      return jax.tree.map(lambda m: numbers if m else None, matrices(params))
+
+    by_axes = _Block(_Norm(True, True), _Dense(False, True, 2))
+    by_node = _Block(_Norm(False, False), _Dense(True, False, 2))
+    for dims, orthogonalized in ((None, by_axes), (dimension_numbers, by_node)):
+      tx = contrib.muon(0.1, muon_weight_dimension_numbers=dims)
+      state = jax.eval_shape(tx.init, _stack())
+      mu = state.inner_states['muon'].inner_state[0].mu['blocks']
+      found = jax.tree.map(
+          lambda _, x: not isinstance(x, _masking.MaskedNode),
+          orthogonalized,
+          mu,
+      )
+      self.assertEqual(found, orthogonalized)
+      jax.eval_shape(tx.update, _stack(), state, _stack())
+
+  def test_holes(self):
+    params = _stack() | {'norm': _masking.MaskedNode(), 'head': None}
+    params['blocks'] = params['blocks']._replace(dense=_masking.MaskedNode())
+    params['blocks'].norm.scale = None
+    expected = _Block(_Norm(None, True), _masking.MaskedNode())
+    self.assertEqual(
+        tree.node_mask(_Norm, _RMSNorm)(params), params | {'blocks': expected}
+    )
+    params = {'norm': _Norm(None), 'w': 1.0}
+    self.assertEqual(
+        tree.node_mask(_Norm)(params), {'norm': _Norm(None), 'w': False}
+    )
+
+  def test_predicate_is_asked_of_nodes_alone(self):
+    seen = []
+    params = {'a': [1.0, None, ()], 'b': _masking.MaskedNode(), 'c': _Norm(2.0)}
+    tree.node_mask(lambda x: bool(seen.append(type(x))))(params)
+    self.assertEqual(set(seen), {dict, list, tuple, _Norm})
+
+  def test_combined(self):
+    mask = tree.node_mask(_Dense) & ~tree.path_mask('.*/bias') | (
+        tree.node_mask(_RMSNorm)
+    )
+    found = mask(_stack())
+    self.assertEqual(found['head'], _Dense(True, False, 4))
+    self.assertEqual(found['norm'], _RMSNorm(True))
+    self.assertEqual(found['blocks'].norm, _Norm(False, False))
+    self.assertEqual(
+        repr(mask),
+        "(node_mask(_Dense) & ~path_mask('.*/bias')) | node_mask(_RMSNorm)",
+    )
+    self.assertEqual(repr(tree.node_mask(_Norm, len)), 'node_mask(_Norm, len)')
+    self.assertEqual(pickle.loads(pickle.dumps(mask)), mask)
+    self.assertEqual(hash(tree.node_mask(_Norm)), hash(tree.node_mask(_Norm)))
+    text = tree.describe(_stack(), tree.node_mask(_Norm))
+    self.assertRegex(text, r'blocks/norm/scale +\(3, 2\) +float32 +True')
+    self.assertRegex(text, r'head/weight +\(2, 4\) +float32 +False')
+
+  @parameterized.named_parameters(
+      ('masked', lambda tx: _masking.masked(tx, tree.path_mask('head/.*'))),
+      ('partition', lambda tx: _combining.partition(
+          {'a': tx, 'b': alias.sgd(0.1)},
+          tree.path_labels({'head/.*': 'a'}, default='b'),
+      )),
+      ('freezing', lambda tx: _freezing.selective_transform(
+          tx, train_mask=tree.node_mask(_Dense)
+      )),
+  )
+  def test_in_wrappers(self, wrap):
+    tx = wrap(alias.adamw(0.1, mask=tree.node_mask(_Norm)))
+    tx.update(_stack(), tx.init(_stack()), _stack())
+    with self.assertRaisesRegex(ValueError, 'of the class .list.. The classes'):
+      wrap(alias.adamw(0.1, mask=tree.node_mask(list))).init(_stack())
+
+  def test_nothing_is_found(self):
+    class LayerNorm(_Norm):
+      pass
+
+    for kind, message in (
+        (LayerNorm, 'no node .* class .*LayerNorm.. .* first: .*_Norm.,.*dict'),
+        (list, 'node_mask._Norm, list.: no node of .* class .list.. .*_Dense.'),
+        (lambda x: False, 'lambda>.: <lambda> holds for no node .*_Block., .*'),
+    ):
+      with self.assertRaisesRegex(ValueError, message):
+        tree.node_mask(_Norm, kind)(_stack())
+    with self.assertRaisesRegex(ValueError, "are a leaf, a 'float'"):
+      tree.node_mask(_Norm)(1.0)
+    model = {'w': jnp.ones(2), 'norm': [jnp.tanh, 2]}
+    with self.assertRaisesRegex(ValueError, "no param below 'norm', or"):
+      tree.node_mask(list)(model)
+
+  def test_state_of_nnx(self):
+    state = type('State', (dict,), {'__module__': 'flax.nnx.statelib'})
+    flatten = lambda x: (list(x.values()), tuple(x))
+    jax.tree_util.register_pytree_node(
+        state, flatten, lambda keys, xs: state(zip(keys, xs))
+    )
+    with self.assertRaisesRegex(
+        ValueError, "'flax.nnx.statelib.State'. .*nnx.state.mask.module., nnx"
+    ):
+      tree.node_mask(_Norm)(state(w=1.0))
+
+  def test_bad_predicate(self):
+    for predicate, message in (
+        (lambda x: x.scale > 0, "fails at '', for a dict, with AttributeError"),
+        (lambda x: x is not None and 'yes', "at '', .* must be booleans"),
+        (lambda x: isinstance(x, _Norm) and x.w, "at 'blocks/norm', for a _No"),
+    ):
+      with self.assertRaisesRegex(ValueError, message):
+        tree.node_mask(predicate)(_stack())
+
+  def test_bad_arguments(self):
+    with self.assertRaisesRegex(ValueError, 'at least one'):
+      tree.node_mask()
+    for kind in ('LayerNorm', (_Norm, _Dense), None):
+      with self.assertRaisesRegex(TypeError, 'takes classes and functions'):
+        tree.node_mask(kind)
+
+
+if __name__ == '__main__':
+  absltest.main()

@@ -1,0 +1,201 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests for tables of groups of params."""
+
+import pickle
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import jax
+import jax.numpy as jnp
+import optax
+from optax._src import test_utils
+
+_HEAD = optax.tree.where_mask(lambda params: params['head'])
+_ROWS = {
+    'body/0/.*': {'frozen': True},
+    '.*/b': {'weight_decay': 0.0},
+    _HEAD: {'lr_mult': 10.0},
+}
+
+
+def _params():
+  layer = {'b': jnp.arange(1.0, 3.0), 'w': jnp.ones((2, 2))}
+  return {'body': [layer, layer], 'head': layer}
+
+
+def _groups(weight_decay=0.1):
+  return optax.tree.param_groups(_ROWS, weight_decay=weight_decay)
+
+
+def _optimizer(groups, learning_rate=0.5):
+  return optax.chain(
+      optax.freeze(groups.frozen),
+      optax.clip_by_global_norm(1.0),
+      optax.adamw(learning_rate, weight_decay=groups.weight_decay),
+      optax.scale(groups.lr_mult),
+  )
+
+
+class ParamGroupsTest(parameterized.TestCase):
+
+  def test_first_match_wins(self):
+    groups, params = _groups(), _params()
+    frozen = {'b': 0, 'w': 0}
+    for choice, body, head in (
+        (groups.lr_mult, {'b': 1, 'w': 1}, {'b': 1, 'w': 10.0}),
+        (groups.weight_decay, {'b': 0.0, 'w': 0.1}, {'b': 0.0, 'w': 0.1}),
+    ):
+      self.assertEqual(choice(params), {'body': [frozen, body], 'head': head})
+    mask = groups.frozen & optax.tree.path_mask('.*/w')
+    self.assertEqual(sum(jax.tree.leaves(groups.frozen(params))), 2)
+    self.assertEqual(sum(jax.tree.leaves(mask(params))), 1)
+
+  def test_frozen(self):
+    """No update, no decay, and no part in the norm of the gradients."""
+    params, tx = _params(), _optimizer(_groups())
+    grads = jax.tree.map(jnp.ones_like, params)
+    wild = jax.tree.map(jnp.ones_like, params)
+    wild['body'][0]['b'] = jnp.full(2, jnp.inf)
+    update = jax.jit(tx.update)
+    found = [update(g, tx.init(params), params) for g in (grads, wild)]
+    updates, _ = found[0]
+    test_utils.assert_trees_all_equal(*found)
+    for leaf in jax.tree.leaves(updates['body'][0]):
+      self.assertFalse(leaf.any())
+    self.assertTrue(updates['body'][1]['b'].all())
+    # Without the mask, the norm counts the gradients.
+    tx = optax.chain(
+        optax.clip_by_global_norm(1.0),
+        optax.sgd(1.0),
+        optax.scale(_groups().lr_mult),
+    )
+    updates, _ = jax.jit(tx.update)(wild, tx.init(params), params)
+    self.assertFalse(updates['body'][0]['b'].any())
+    self.assertFalse(updates['head']['b'].any())
+
+  def test_frozen_is_a_multiplier_of_zero(self):
+    make = optax.tree.param_groups
+    frozen, zero = make({'a': {'frozen': True}}), make({'a': {'lr_mult': 0.0}})
+    self.assertEqual(frozen, zero)
+    self.assertEqual(hash(frozen), hash(zero))
+    self.assertEqual(pickle.loads(pickle.dumps(frozen.frozen)), zero.frozen)
+    self.assertEqual(make({'a': {'frozen': False}}), make({'a': {}}))
+
+  def test_one_state_whatever_the_table_is(self):
+    params = _params()
+    plain = optax.tree.param_groups({'.*': {}})
+    states = [
+        jax.eval_shape(_optimizer(groups, optax.linear_schedule(1, 0, 9)).init,
+                       params)
+        for groups in (plain, _groups())
+    ]
+    self.assertEqual(*states)
+    make = lambda learning_rate: _optimizer(_groups(), learning_rate)
+    state = optax.inject_hyperparams(make)(1.0).init(params)
+    self.assertEqual(optax.tree.get(state, 'learning_rate'), 1.0)
+    self.assertEqual(optax.tree.get(state, 'mu')['head']['b'].shape, (2,))
+
+  def test_equal_numbers_make_the_plain_program(self):
+    params = _params()
+    groups = optax.tree.param_groups(
+        {'body/0/.*': {}, _HEAD: {'lr_mult': 1.0}}, weight_decay=0.1
+    )
+    clip = optax.clip_by_global_norm(1.0)
+    programs = []
+    for tx in (
+        optax.chain(clip, optax.adamw(0.5, weight_decay=0.1)),
+        _optimizer(groups),
+    ):
+      update = lambda g, s, tx=tx: tx.update(g, s, params)
+      programs.append(str(jax.make_jaxpr(update)(params, tx.init(params))))
+    self.assertEqual(*programs)
+
+  def test_bits_of_partition(self):
+    """Where nothing is global, each group is as with its own optimizer."""
+    params, groups = _params(), _groups()
+    tx = optax.chain(
+        optax.adamw(0.3, weight_decay=groups.weight_decay),
+        optax.scale(groups.lr_mult),
+    )
+    numbers = {'rest': (1, 0.1), 'bias': (1, 0.0), 'head': (10.0, 0.1)}
+    own = {
+        label: optax.chain(
+            optax.adamw(0.3, weight_decay=weight_decay), optax.scale(lr_mult)
+        )
+        for label, (lr_mult, weight_decay) in numbers.items()
+    }
+    labels = optax.tree.path_labels(
+        {'body/0/.*': 'frozen', '.*/b': 'bias', _HEAD: 'head'}, default='rest'
+    )
+    partition = optax.partition(own | {'frozen': optax.set_to_zero()}, labels)
+    found = []
+    for optimizer in (tx, partition):
+      update, trained = jax.jit(optimizer.update), params
+      state = optimizer.init(trained)
+      for _ in range(3):
+        updates, state = update(jax.tree.map(jnp.sin, trained), state, trained)
+        trained = optax.apply_updates(trained, updates)
+      found.append(trained)
+    test_utils.assert_trees_all_equal(*found)
+    self.assertFalse((found[0]['head']['w'] == params['head']['w']).any())
+
+  def test_describe(self):
+    text = optax.tree.describe(_params(), _groups())
+    self.assertIn('lr_mult=1, weight_decay=0.1', text)
+    self.assertIn('frozen                               2           6', text)
+    self.assertIn('10.0', optax.tree.describe(_params(), _groups().lr_mult))
+
+  def test_repr(self):
+    groups = optax.tree.param_groups(
+        {'a': {'frozen': True}, _HEAD: {'weight_decay': 1}}
+    )
+    self.assertEqual(
+        repr(groups.lr_mult),
+        "param_groups({'a': {'frozen': True}, where_mask(<lambda>): {'lr_mult':"
+        " 1, 'weight_decay': 1}}, weight_decay=0.0).lr_mult",
+    )
+
+  def test_typos(self):
+    for rows, message in (
+        ({'haed/.*': {}}, "^param_groups.* 'haed/.*' fully matches no path"),
+        ({'.*': {}, _HEAD: {}}, r'where_mask\(<lambda>\) is never the first'),
+    ):
+      groups = optax.tree.param_groups(rows)
+      for tx in (
+          optax.scale(groups.lr_mult),
+          optax.adamw(0.1, weight_decay=groups.weight_decay),
+          optax.freeze(groups.frozen),
+      ):
+        with self.assertRaisesRegex(ValueError, message):
+          tx.init(_params())
+
+  def test_numbers_called_as_a_schedule(self):
+    tx = optax.sgd(_groups().lr_mult)
+    params = _params()
+    with self.assertRaisesRegex(TypeError, 'Pass it to `optax.scale` or as a'):
+      tx.update(params, tx.init(params))
+
+  @parameterized.parameters(
+      ({}, ValueError, 'at least one row'),
+      ([{'params': 'a'}], TypeError, 'takes a mapping'),
+      ({'a': 0.1}, TypeError, "the row of 'a' must be a mapping, found 0.1"),
+      ({'a': {'lr': 0.1}}, ValueError, "row of 'a' has the key 'lr'; the"),
+      ({'a': {'lr_mult': '1'}}, ValueError, "'lr_mult' of .* finite number"),
+      ({'a': {'weight_decay': True}}, ValueError, "'weight_decay' .* True"),
+      ({'a': {'weight_decay': abs}}, ValueError, "'weight_decay' .* abs"),
+      ({'a': {'frozen': 1}}, ValueError, "'frozen' .* must be True or False"),
+      ({'a': {'frozen': True, 'lr_mult': 1}}, ValueError, 'no other key'),
+      ({dict: {}}, TypeError, "strings, or masks .* found <class 'dict'>"),
+  )
+  def test_errors(self, rows, error, message):
+    with self.assertRaisesRegex(error, message):
+      optax.tree.param_groups(rows)
+
+  def test_default_that_is_no_number(self):
+    with self.assertRaisesRegex(ValueError, 'of the rest must be a finite'):
+      optax.tree.param_groups({'a': {}}, weight_decay=None)
+
+
+if __name__ == '__main__':
+  absltest.main()

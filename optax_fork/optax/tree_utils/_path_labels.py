@@ -1,0 +1,158 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Make labels from the paths of params, and from masks."""
+
+from collections.abc import Callable, Hashable, Mapping
+import dataclasses
+import re
+from typing import Any, Union
+
+from optax._src import base
+from optax.tree_utils import _flat_params
+from optax.tree_utils import _mask_algebra
+from optax.tree_utils import _path_patterns
+
+Selector = Union[str, re.Pattern[str], _mask_algebra.Mask]
+_Parsed = Union[re.Pattern[str], _mask_algebra.Mask]
+
+
+@dataclasses.dataclass(frozen=True)
+class PathLabels(_flat_params.Chooser):
+  """See `path_labels`."""
+
+  labels: tuple[tuple[_Parsed, Any], ...]
+  default: Any
+
+  def __call__(self, params):
+    flat = self.flatten(params)
+    return flat.unflatten(self.find(flat))
+
+  def find(self, flat: _flat_params.FlatParams) -> list[Any]:
+    """Finds the label of each leaf, and any for holes."""
+    first = self._find_first(flat)
+    without = [
+        path
+        for path, is_choosable, i in zip(flat.paths, flat.is_choosable, first)
+        if i is None and is_choosable
+    ]
+    if without and self.default is ...:
+      raise ValueError(
+          f'{self!r}: there is no label for'
+          f' {_flat_params.list_paths(without)}. Add a pattern or a default.'
+      )
+    default = None if self.default is ... else self.default
+    return [default if i is None else self.labels[i][1] for i in first]
+
+  def _find_first(self, flat):
+    """Finds the first pattern or mask that chooses each leaf, or None."""
+    chosen = [_choose(selector, flat) for selector, _ in self.labels]
+    return [
+        next((i for i, is_chosen in enumerate(row) if is_chosen), None)
+        for row in zip(*chosen, strict=True)
+    ]
+
+  def check(self, whole):
+    first = self._find_first(whole)
+    expected = [n for n, x in enumerate(whole.is_expected) if x]
+    for i, (selector, _) in enumerate(self.labels):
+      if isinstance(selector, _mask_algebra.Mask):
+        selector.check(whole)
+      if any(first[n] == i for n in expected):
+        continue
+      chosen = _choose(selector, whole)
+      for n in expected:
+        other = first[n]
+        if chosen[n] and other is not None:
+          raise ValueError(
+              f'{self!r}: {_show(selector)} is never the first that matches;'
+              f' {whole.paths[n]!r}, for example, is taken by'
+              f' {_show(self.labels[other][0])}.'
+          )
+      if isinstance(selector, re.Pattern):
+        raise _path_patterns.no_match(repr(self), selector, whole)
+
+  def show_labels(self) -> str:
+    labels = ', '.join(f'{_show(s)}: {label!r}' for s, label in self.labels)
+    return f'{{{labels}}}'
+
+  def __repr__(self):
+    default = '' if self.default is ... else f', default={self.default!r}'
+    return f'path_labels({self.show_labels()}{default})'
+
+
+def parse(name: str, selector: Selector) -> _Parsed:
+  """Compiles a pattern, and leaves a mask as it is."""
+  if isinstance(selector, _mask_algebra.Mask):
+    return selector
+  if not isinstance(selector, (str, re.Pattern)):
+    raise TypeError(
+        f'{name} takes regular expressions as strings, or masks of'
+        f' `optax.tree`, found {selector!r} of type {type(selector).__name__}.'
+    )
+  return _path_patterns.parse(name, selector)
+
+
+def _choose(selector: _Parsed, flat: _flat_params.FlatParams) -> list[bool]:
+  """Returns a bool for each leaf, and any for holes."""
+  if isinstance(selector, re.Pattern):
+    return [bool(selector.fullmatch(path)) for path in flat.paths]
+  return _mask_algebra.choose(selector, flat)
+
+
+def _show(selector: _Parsed) -> str:
+  is_pattern = isinstance(selector, re.Pattern)
+  return _path_patterns.show(selector) if is_pattern else repr(selector)
+
+
+def path_labels(
+    labels: Mapping[Selector, Hashable],
+    default: Hashable = ...,
+) -> Callable[[base.Params], base.PyTree]:
+  """Makes labels for :func:`optax.partition` from the paths of the params.
+
+  Args:
+    labels: the labels by pattern, as in :func:`optax.tree.path_mask`, or by
+      :class:`optax.tree.Mask`, such as :func:`optax.tree.where_mask` makes. The
+      first pattern that matches the path of a leaf, or mask that chooses the
+      leaf, gives it its label.
+    default: the label of the leaves that none matches. It may be ``None``, as
+      dimension numbers for Muon may. Without it, there must not be any such
+      leaves.
+
+  Returns:
+    A function from params to a PyTree of labels like the params. It raises a
+    ``ValueError`` if a param has no label, or if none gets its label from one
+    of the patterns or masks. (A mask that :func:`leaf_mask` makes may choose
+    nothing.) Where a part of the params is masked, ``init`` checks the latter
+    for all params, and ``update`` does not check it.
+
+  Raises:
+    ValueError: If a pattern is not a regular expression, or if none is given.
+    TypeError: If a pattern is neither a string nor a mask, a label cannot be
+      hashed, or ``labels`` is not a mapping.
+
+  Examples:
+    >>> import jax.numpy as jnp
+    >>> import optax
+    >>> params = {'embed': jnp.ones((9, 2)), 'out': {'w': jnp.ones((2, 9))}}
+    >>> labels = optax.tree.path_labels({'embed': 'sgd'}, default='adam')
+    >>> labels(params)
+    {'embed': 'sgd', 'out': {'w': 'adam'}}
+    >>> optimizer = optax.partition(
+    ...     {'sgd': optax.sgd(0.1), 'adam': optax.adam(1e-3)}, labels
+    ... )
+  """
+  if not isinstance(labels, Mapping):
+    raise TypeError(f'path_labels takes a mapping, found {labels!r}.')
+  if not labels:
+    raise ValueError('path_labels takes at least one pattern.')
+  for pattern, label in labels.items():
+    if not isinstance(label, Hashable):
+      raise TypeError(
+          f'path_labels: the label of {pattern!r} must be hashable, found'
+          f' {label!r}.'
+      )
+  return PathLabels(
+      tuple((parse('path_labels', s), label) for s, label in labels.items()),
+      default,
+  )

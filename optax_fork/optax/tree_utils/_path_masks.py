@@ -1,0 +1,79 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Choose params by their paths."""
+
+import dataclasses
+import re
+from typing import Union
+
+from optax.tree_utils import _mask_algebra
+from optax.tree_utils import _path_patterns
+
+
+@dataclasses.dataclass(frozen=True)
+class _PathMask(_mask_algebra.Mask):
+  """See `path_mask`."""
+
+  patterns: tuple[re.Pattern[str], ...]
+
+  def _choose(self, flat):
+    return [
+        any(pattern.fullmatch(path) for pattern in self.patterns)
+        for path in flat.paths
+    ]
+
+  def check(self, whole):
+    expected = [p for p, x in zip(whole.paths, whole.is_expected) if x]
+    for pattern in self.patterns:
+      if not any(map(pattern.fullmatch, expected)):
+        raise _path_patterns.no_match(repr(self), pattern, whole)
+
+  def __repr__(self):
+    patterns = ', '.join(map(_path_patterns.show, self.patterns))
+    return f'path_mask({patterns})'
+
+
+def path_mask(*patterns: Union[str, re.Pattern[str]]) -> _mask_algebra.Mask:
+  r"""Makes a mask that is ``True`` for params with one of these paths.
+
+  The path of a leaf is written as ``layers/0/weight``, with the names of
+  attributes, the keys of dicts and the indices of sequences from the root on,
+  see ``jax.tree_util.keystr(path, simple=True, separator='/')``.
+  :func:`optax.tree.describe` shows the paths.
+
+  Args:
+    *patterns: regular expressions, as strings or compiled. One of them must
+      match the whole path of a leaf for it to be chosen.
+
+  Returns:
+    A mask function, see :class:`optax.tree.Mask`. It raises a ``ValueError`` if
+    a pattern matches no path of a param, not even that of a ``None``; the error
+    lists the paths that there are. Where a part of the params is masked, as it
+    is inside :func:`optax.partition`, ``init`` checks this for all params, and
+    ``update`` does not check it.
+
+  Raises:
+    ValueError: If a pattern is not a regular expression, or if none is given.
+    TypeError: If a pattern is not a string.
+
+  Examples:
+    >>> import jax.numpy as jnp
+    >>> import optax
+    >>> params = {'norm': {'scale': jnp.ones(2)},
+    ...           'out': {'w': jnp.ones((2, 2)), 'b': jnp.ones(2)}}
+    >>> decay = ~optax.tree.path_mask('.*/b', 'norm/.*')
+    >>> decay
+    ~path_mask('.*/b', 'norm/.*')
+    >>> decay(params)
+    {'norm': {'scale': False}, 'out': {'b': False, 'w': True}}
+    >>> optimizer = optax.adamw(1e-3, mask=decay)
+
+  References:
+    Asked for in `optax#1007
+    <https://github.com/google-deepmind/optax/issues/1007>`_.
+  """
+  if not patterns:
+    raise ValueError('path_mask takes at least one pattern.')
+  return _PathMask(
+      tuple(_path_patterns.parse('path_mask', p) for p in patterns)
+  )

@@ -1,0 +1,90 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests for the params of raw models in `_raw_params.py`."""
+
+import inspect
+import pickle
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import jax
+import jax.numpy as jnp
+from optax import tree
+from optax._src import test_utils
+
+_ARGS = {
+    'add': lambda m: (m, m),
+    'sub': lambda m: (m, m),
+    'mul': lambda m: (m, m),
+    'div': lambda m: (m, m),
+    'scale': lambda m: (2.0, m),
+    'add_scale': lambda m: (m, 2.0, m),
+    'vdot': lambda m: (m, m),
+    'sum': lambda m: (m,),
+    'max': lambda m: (m,),
+    'min': lambda m: (m,),
+    'norm': lambda m: (m,),
+    'zeros_like': lambda m: (m,),
+    'ones_like': lambda m: (m,),
+    'full_like': lambda m: (m, 1.0),
+    'clip': lambda m: (m, -1.0, 1.0),
+    'conj': lambda m: (m,),
+    'real': lambda m: (m,),
+    'batch_shape': lambda m: (m, (2,)),
+    'where': lambda m: (True, m, m),
+    'allclose': lambda m: (m, m),
+    'cast': lambda m: (m, jnp.bfloat16),
+    'random_like': lambda m: (jax.random.key(0), m),
+}
+
+
+class ParamsTest(parameterized.TestCase):
+
+  def test_params(self):
+    model = test_utils.RawModel.create()
+    params = tree.params(model)
+    self.assertIs(params.weight, model.weight)
+    self.assertIsNone(params.activation)
+    self.assertIsNone(params.num_steps)
+    self.assertIs(tree.params(params), params)
+
+  def test_gradient(self):
+    model = {'w': jnp.array([3.0, 4.0]), 'n': 2, 'f': jnp.tanh}
+
+    def loss(w):
+      return tree.norm(tree.params(model | {'w': w}), squared=True)
+
+    self.assertEqual(loss(model['w']), 25.0)
+    grad = jax.jit(jax.grad(loss))(model['w'])
+    test_utils.assert_trees_all_equal(grad, jnp.array([6.0, 8.0]))
+
+  @parameterized.parameters(*_ARGS)
+  def test_function_of_a_raw_model(self, name):
+    fn = getattr(tree, name)
+    model = {'w': jnp.ones(2), 'layers': [jnp.tanh]}
+    expected = (
+        rf'`optax\.tree\.{name}` takes params.*layers/0.*`optax\.tree\.params'
+    )
+    with self.assertRaisesRegex(TypeError, expected) as raised:
+      fn(*_ARGS[name](model))
+    self.assertIsNotNone(raised.exception.__cause__)
+    fn(*_ARGS[name](tree.params(model)))
+
+  @parameterized.parameters(*_ARGS)
+  def test_function_looks_like_before(self, name):
+    fn = getattr(tree, name)
+    self.assertTrue(inspect.isfunction(fn))
+    self.assertIs(pickle.loads(pickle.dumps(fn)), fn)
+    self.assertEqual(fn.__name__, f'tree_{name}')
+
+  def test_other_errors_are_the_same(self):
+    with self.assertRaises(ValueError) as raised:
+      tree.add({'a': jnp.ones(2)}, {'b': jnp.ones(2)})
+    self.assertIsNone(raised.exception.__cause__)
+    with self.assertRaises(TypeError) as raised:
+      tree.add({'a': jnp.tanh}, {'a': jnp.tanh})  # No model: no params.
+    self.assertIsNone(raised.exception.__cause__)
+
+
+if __name__ == '__main__':
+  absltest.main()

@@ -1,0 +1,108 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Split params into a part that is trained and the rest, and join them."""
+
+from collections.abc import Callable
+from typing import Any, Union
+
+import jax
+from optax._src import base
+from optax._src import raw
+from optax._src import views
+from optax._src import whole_params
+from optax.transforms import _resolving
+
+
+def split(
+    params: base.Params,
+    mask: Union[base.PyTree, Callable[[base.Params], base.PyTree]],
+) -> tuple[base.Params, base.PyTree]:
+  """Splits params into those that a mask chooses and the rest.
+
+  If you differentiate by the first part alone, frozen params cost nothing: they
+  have no gradient, no state, no update and no share in a norm.
+
+  Args:
+    params: the params, or a raw model (see
+      :class:`optax.GradientTransformation`).
+    mask: what to train: a PyTree of bools that is a prefix of the params, or a
+      function that returns one, as :func:`optax.masked` takes it.
+
+  Returns:
+    Two PyTrees of the structure of the params, the trained part and the rest.
+    Each leaf is the same object in one of them, and ``None`` in the other.
+    Leaves of a raw model that are not params are in the rest, whatever the
+    mask.
+
+  Raises:
+    ValueError: If the mask is not a prefix of the params, or if a leaf of it is
+      not boolean. The error names the place.
+
+  Examples:
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> import optax
+    >>> params = {'body': jnp.array([1.0, 2.0]), 'head': jnp.array([3.0, 4.0])}
+    >>> trained, rest = optax.tree.split(params, optax.tree.path_mask('head'))
+    >>> trained
+    {'body': None, 'head': Array([3., 4.], dtype=float32)}
+    >>> def loss(params):
+    ...   return jnp.sum(params['body'] * params['head'] ** 2)
+    >>> optimizer = optax.sgd(0.1)
+    >>> state = optimizer.init(trained)
+    >>> @jax.jit
+    ... def step(trained, state, rest):
+    ...   grads = jax.grad(lambda t: loss(optax.tree.join(t, rest)))(trained)
+    ...   updates, state = optimizer.update(grads, state, trained)
+    ...   return optax.apply_updates(trained, updates), state
+    >>> trained, state = step(trained, state, rest)
+    >>> print(optax.tree.join(trained, rest)['head'])
+    [2.4 2.4]
+
+  References:
+    The parts are those of :func:`equinox.partition`, which takes a PyTree as a
+    mask: ``eqx.partition(model, mask(model))``. See `optax#290
+    <https://github.com/google-deepmind/optax/issues/290>`_.
+
+  .. seealso:: :func:`optax.tree.join`, :func:`optax.selective_transform`
+  """
+  view = raw.get_view(params)
+  with whole_params.remember(params):
+    bools = _resolving.resolve_mask(mask, view)
+  trained = jax.tree.map(
+      lambda m, p: jax.tree.map(lambda leaf: leaf if m else None, p),
+      bools,
+      view,
+  )
+  rest = jax.tree.map(
+      lambda t, p: p if t is None else None,
+      trained,
+      params,
+      is_leaf=lambda t: t is None,
+  )
+  return trained, rest
+
+
+def join(part: base.PyTree, rest: base.PyTree) -> Any:
+  """Joins a part of params with the rest, as ``split`` gives them.
+
+  Args:
+    part: a part of the params, ``None`` where the others are.
+    rest: the rest, or all params, from which the other leaves are taken.
+
+  Returns:
+    A PyTree with the leaves of ``part``, and those of ``rest`` where ``part``
+    has none.
+
+  Raises:
+    ValueError: If the two are not parts of one tree. The error names the place.
+
+  .. seealso:: :func:`optax.tree.split`
+  """
+  try:
+    return views.join(part, rest)
+  except ValueError as error:
+    # pylint: disable-next=protected-access
+    raise _resolving._structure_error(
+        part, rest, 'part', views.has_no_leaves
+    ) from error

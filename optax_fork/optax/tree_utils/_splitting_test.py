@@ -1,0 +1,164 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests for params that are split and joined in `_splitting.py`."""
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import jax
+import jax.numpy as jnp
+import numpy as np
+from optax import tree
+from optax._src import alias
+from optax._src import test_utils
+from optax._src import update
+from optax.transforms import _freezing
+from optax.transforms import _masking
+
+_PARAMS = {
+    'body': [np.ones((2, 3), np.float32), np.ones(3, np.float32)],
+    'head': np.array([2], np.float32),
+}
+_MASKS = {
+    'tree': {'body': [False, True], 'head': True},
+    'prefix': {'body': False, 'head': True},
+    'bool': True,
+    'function': lambda p: jax.tree.map(lambda x: x.ndim == 1, p),
+    'path_mask': tree.path_mask('body/.*'),
+    'where_mask': ~tree.where_mask(lambda p: p['body'][0]),
+    'leaf_mask': tree.leaf_mask(lambda x: x.ndim > 1),
+}
+_IS_NONE = lambda x: x is None
+
+
+def _loss(params):
+  x = jnp.tanh(jnp.arange(2.0) @ params['body'][0] + params['body'][1])
+  return jnp.sum(x * params['head']) ** 2
+
+
+def _bools(mask):
+  bools = mask(_PARAMS) if callable(mask) else mask
+  return jax.tree.map(
+      lambda m, p: jax.tree.map(lambda _: m, p), bools, _PARAMS
+  )
+
+
+class SplitTest(parameterized.TestCase):
+
+  @parameterized.parameters(*_MASKS)
+  def test_each_leaf_is_in_one_part(self, name):
+    part, rest = tree.split(_PARAMS, _MASKS[name])
+
+    def check(chosen, leaf, of_part, of_rest):
+      self.assertIs(of_part, leaf if chosen else None)
+      self.assertIs(of_rest, None if chosen else leaf)
+
+    bools = _bools(_MASKS[name])
+    jax.tree.map(check, bools, _PARAMS, part, rest)
+    joined = tree.join(part, rest)
+    jax.tree.map(self.assertIs, joined, _PARAMS)
+
+  @parameterized.parameters('tree', 'where_mask')
+  def test_trained_part_gets_the_same_bits(self, name):
+    mask = _MASKS[name]
+    whole = _freezing.selective_transform(alias.adam(0.1), train_mask=mask)
+
+    @jax.jit
+    def train_whole(params, state):
+      grads = jax.grad(_loss)(params)
+      updates, state = whole.update(grads, state, params)
+      return update.apply_updates(params, updates), state
+
+    adam = alias.adam(0.1)
+
+    @jax.jit
+    def train_part(part, state, rest):
+      grads = jax.grad(lambda p: _loss(tree.join(p, rest)))(part)
+      updates, state = adam.update(grads, state, part)
+      return update.apply_updates(part, updates), state
+
+    params, state = _PARAMS, whole.init(_PARAMS)
+    part, rest = tree.split(_PARAMS, mask)
+    state_of_part = adam.init(part)
+    for _ in range(3):
+      params, state = train_whole(params, state)
+      part, state_of_part = train_part(part, state_of_part, rest)
+    test_utils.assert_trees_all_equal(tree.join(part, rest), params)
+    moments = tree.get(state, 'mu'), tree.get(state_of_part, 'mu')
+    test_utils.assert_trees_all_equal(*map(jax.tree.leaves, moments))
+
+  def test_frozen_params_have_no_gradient(self):
+    part, rest = tree.split(_PARAMS, {'body': False, 'head': True})
+    program = jax.make_jaxpr(jax.grad(lambda p: _loss(tree.join(p, rest))))
+    # The product of the loss, and none of a derivative.
+    self.assertEqual(str(program(part)).count('dot_general'), 1)
+    whole = str(jax.make_jaxpr(jax.grad(_loss))(_PARAMS))
+    self.assertGreater(whole.count('dot_general'), 1)
+
+  def test_raw_model(self):
+    model = test_utils.RawModel.create()
+    for mask in (
+        tree.where_mask(lambda model: model.weight),
+        lambda model: jax.tree.map(lambda x: getattr(x, 'ndim', 0) == 2, model),
+    ):
+      part, rest = tree.split(model, mask)
+      self.assertIs(part.weight, model.weight)
+      self.assertEqual(jax.tree.leaves(part), [model.weight])
+      self.assertIsNone(rest.weight)
+      self.assertIs(rest.activation, model.activation)
+      self.assertIs(rest.num_steps, model.num_steps)
+      loss = lambda part, rest=rest: tree.join(part, rest).loss()
+      grad = jax.jit(jax.grad(loss))(part)
+      self.assertEqual(grad.weight.shape, model.weight.shape)
+
+  def test_static_leaves_are_in_the_rest(self):
+    model = test_utils.RawModel.create()
+    part, rest = tree.split(model, True)
+    test_utils.assert_trees_all_equal(part, tree.params(model))
+    self.assertIsNone(rest.weight)
+    joined = tree.join(part, rest)
+    self.assertIs(joined.activation, model.activation)
+    self.assertIs(joined.key, model.key)
+
+  def test_line_search(self):
+    solver = alias.lbfgs()
+    part, rest = tree.split(_PARAMS, {'body': [False, True], 'head': True})
+    fn = lambda part: _loss(tree.join(part, rest))
+
+    def update_part(part):
+      value, grad = jax.value_and_grad(fn)(part)
+      state = solver.init(part)
+      return solver.update(
+          grad, state, part, value=value, grad=grad, value_fn=fn
+      )[0]
+
+    updates = jax.eval_shape(update_part, part)
+    self.assertEqual(jax.tree.structure(updates), jax.tree.structure(part))
+
+  def test_holes_stay(self):
+    params = {'a': None, 'b': jnp.ones(2), 'c': _masking.MaskedNode()}
+    part, rest = tree.split(params, tree.path_mask('b'))
+    self.assertIs(part['b'], params['b'])
+    self.assertEqual(rest, {'a': None, 'b': None, 'c': params['c']})
+    self.assertEqual(
+        jax.tree.structure(tree.join(part, rest)), jax.tree.structure(params)
+    )
+
+  def test_join_with_all_params(self):
+    part, _ = tree.split(_PARAMS, {'body': False, 'head': True})
+    part['head'] = part['head'] + 1
+    joined = tree.join(part, _PARAMS)
+    self.assertIs(joined['body'][0], _PARAMS['body'][0])
+    self.assertIs(joined['head'], part['head'])
+
+  def test_errors_name_the_place(self):
+    with self.assertRaisesRegex(ValueError, r"mask\['head'\]"):
+      tree.split(_PARAMS, {'body': True, 'head': 'yes'})
+    with self.assertRaisesRegex(ValueError, 'matches no path'):
+      tree.split(_PARAMS, tree.path_mask('heads'))
+    part, rest = tree.split(_PARAMS, {'body': True, 'head': False})
+    with self.assertRaisesRegex(ValueError, r"part\['body'\]"):
+      tree.join(part, rest | {'body': [None]})
+
+
+if __name__ == '__main__':
+  absltest.main()
