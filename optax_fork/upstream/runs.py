@@ -54,7 +54,7 @@ def _versions() -> str:
       for found in importlib.metadata.distributions()
   )
   told = [json.dumps([sys.version, installed]).encode()]
-  for module in (programs, upstream_checks):
+  for module in (programs, checks):
     told.append(pathlib.Path(module.__file__).read_bytes())
   return hashlib.sha256(b''.join(told)).hexdigest()
 

@@ -113,6 +113,10 @@ def _refuse(
     raise optax_fork.ForkError(
         f'{patch.name} is a backport: main has it, as {patch.backport}.'
     )
+  if patch.folder != series.TO_SEND:
+    raise optax_fork.ForkError(
+        f'{patch.name} is not to be sent: it calls what the fork adds.'
+    )
   main_branch.refuse_strangers(clone)
   if not clone.is_dir():
     raise optax_fork.ForkError(

@@ -24,15 +24,15 @@ from optax_fork.patches import series
 from optax_fork.release import pin
 from optax_fork.release import pristine
 import pytest
-from support.environments import BUILD
-from support.environments import build_requirements
-from support.environments import commit
-from support.environments import fork_version
-from support.environments import git
-from support.environments import make_builder
-from support.environments import must
-from support.environments import must_tool
-from support.environments import REPOSITORY
+from fork.environments import BUILD
+from fork.environments import build_requirements
+from fork.environments import commit
+from fork.environments import fork_version
+from fork.environments import git
+from fork.environments import make_builder
+from fork.environments import must
+from fork.environments import must_tool
+from fork.environments import REPOSITORY
 
 
 def _metadata(wheel):

@@ -17,10 +17,11 @@
 import shutil
 
 from optax_fork.patches import series
-from support.environments import commit
-from support.environments import fork_version
-from support.environments import git
-from support.environments import tool
+from fork.environments import commit
+from fork.environments import fork_version
+from fork.environments import git
+from fork.environments import refused
+from fork.environments import tool
 
 
 def test_check_passes_here_and_finds_an_edited_patch(checkout):
@@ -35,13 +36,14 @@ def test_check_passes_here_and_finds_an_edited_patch(checkout):
   assert 'as `export` writes it' in result.output
 
 
-def test_check_finds_a_patch_without_a_row(checkout):
+def test_check_finds_an_edited_table(checkout):
   readme = checkout / 'patches/README.md'
   name = series.read(checkout / 'patches')[0].name
-  readme.write_text(readme.read_text().replace(name, 'x'))
-  result = tool(checkout, 'check')
-  assert result.code == 1
-  assert f'no row for {name}' in result.output
+  text = readme.read_text()
+  readme.write_text(text.replace(name, 'x'))
+  refused(tool(checkout, 'check'), 'the table is not as', 'export')
+  readme.write_text(text.replace('<!-- The end of the series. -->', ''))
+  refused(tool(checkout, 'check'), 'has no place for the table')
 
 
 def test_check_finds_a_version_without_a_change(checkout):
@@ -87,15 +89,17 @@ def test_check_onto_applies_the_documentation_last(checkout, tree, tmp_path):
   commit(upstream, 'docs/masks.rst', 'Masks and labels\n', 'docs: add labels')
   documentation = checkout / 'patches/docs'
   shutil.rmtree(documentation, ignore_errors=True)  # A short series has none.
-  git(upstream, 'format-patch', '--quiet', '-1', '-o', documentation)
+  documentation.mkdir()
+  name = f'{series.read(checkout / "patches")[-1].stem}.patch'
+  text = git(upstream, 'format-patch', '--stdout', '-1') + '\n'
+  (documentation / name).write_text(text)
   git(upstream, 'reset', '--quiet', '--hard', main)
-  (name,) = (path.name for path in documentation.iterdir())
   result = tool(checkout, 'check', '--onto', upstream)
   assert result.code == 0, result.output
-  assert result.output.splitlines()[-1] == f'{name} applies'
+  assert result.output.splitlines()[-1] == f'docs/{name} applies'
   # Only main has the file: what is made of the release needs no such patch.
   assert tool(checkout, 'check').code == 0
   git(upstream, 'reset', '--quiet', '--hard', 'refs/optax-fork/base')
   result = tool(checkout, 'check', '--onto', upstream)
   assert result.code == 0, result.output
-  assert f'{name} is left out: the docs' in result.output
+  assert f'docs/{name} is left out: the docs' in result.output

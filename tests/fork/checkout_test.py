@@ -20,14 +20,14 @@ import re
 from optax_fork.patches import git as fork_git
 from optax_fork.patches import series
 from optax_fork.release import pin
-from support.environments import call
-from support.environments import commit
-from support.environments import files_of
-from support.environments import git
-from support.environments import must_tool
-from support.environments import NEW_FILE
-from support.environments import refused
-from support.environments import tool
+from fork.environments import call
+from fork.environments import commit
+from fork.environments import files_of
+from fork.environments import git
+from fork.environments import must_tool
+from fork.environments import NEW_FILE
+from fork.environments import refused
+from fork.environments import tool
 
 
 def test_tree_has_one_commit_a_patch_and_the_release_below(checkout, tree):

@@ -19,10 +19,10 @@ import subprocess
 
 from optax_fork.__main__ import COMMANDS
 import pytest
-from support.environments import refused
-from support.environments import REPOSITORY
-from support.environments import tool
-from support.environments import TOOL
+from fork.environments import refused
+from fork.environments import REPOSITORY
+from fork.environments import tool
+from fork.environments import TOOL
 
 
 def test_commands_outside_a_checkout_say_so(environment):

@@ -20,21 +20,22 @@ import shutil
 import sys
 
 from optax_fork import __main__
+from optax_fork.patches import series
 from optax_fork.release import pristine
 from optax_fork import upstream
 import pytest
-from support import environments
-from support.environments import BUILD
-from support.environments import call
-from support.environments import copy_repository
-from support.environments import Environment
-from support.environments import interpreters
-from support.environments import must
-from support.environments import must_tool
-from support.environments import PYTHONS
-from support.environments import REPOSITORY
-from support import fake_main
-from support import short_series
+from fork import environments
+from fork.environments import BUILD
+from fork.environments import call
+from fork.environments import copy_repository
+from fork.environments import Environment
+from fork.environments import git
+from fork.environments import interpreters
+from fork.environments import must
+from fork.environments import must_tool
+from fork.environments import PYTHONS
+from fork.environments import REPOSITORY
+from fork import fake_main
 
 
 def pytest_configure(config):
@@ -111,9 +112,20 @@ def _made(full, made_once):
     copy_repository(target)
     must_tool(target, 'checkout')
     if not full:
-      short_series.shorten(target)
+      _shorten(target)
 
   return made_once('checkout', make)
+
+
+def _shorten(checkout, length=9):
+  """Drops all but the first patches: what is tested hardly needs the others."""
+  patches, tree = checkout / 'patches', checkout / 'work/optax'
+  dropped = series.read(patches)[length:]
+  git(tree, 'reset', '--quiet', '--hard', f'HEAD~{len(dropped)}')
+  must_tool(checkout, 'export')
+  for patch in dropped:
+    (patches / f'programs/{patch.stem}.py').unlink(missing_ok=True)
+  must_tool(checkout, 'check')
 
 
 @pytest.fixture(name='checkout')

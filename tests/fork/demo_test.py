@@ -29,9 +29,9 @@ from optax_fork.release import pristine
 from optax_fork.upstream import compilation_cache
 from PIL import Image
 import pytest
-from support.environments import refused
-from support.environments import REPOSITORY
-from support.environments import tool
+from fork.environments import refused
+from fork.environments import REPOSITORY
+from fork.environments import tool
 
 
 @pytest.fixture(scope='module', name='demo')

@@ -19,11 +19,11 @@ import shutil
 from optax_fork.patches import git as fork_git
 from optax_fork.patches import series
 import pytest
-from support.environments import commit
-from support.environments import files_of
-from support.environments import git
-from support.environments import NEW_FILE
-from support.environments import tool
+from fork.environments import commit
+from fork.environments import files_of
+from fork.environments import git
+from fork.environments import NEW_FILE
+from fork.environments import tool
 
 
 @pytest.mark.usefixtures('tree')

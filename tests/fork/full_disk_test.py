@@ -22,14 +22,14 @@ import tempfile
 
 from optax_fork.patches import series
 import pytest
-from support.environments import call
-from support.environments import commit
-from support.environments import files_of
-from support.environments import git
-from support.environments import must
-from support.environments import must_tool
-from support.environments import refused
-from support.environments import TOOL
+from fork.environments import call
+from fork.environments import commit
+from fork.environments import files_of
+from fork.environments import git
+from fork.environments import must
+from fork.environments import must_tool
+from fork.environments import refused
+from fork.environments import TOOL
 
 
 class _Disk:

@@ -21,12 +21,12 @@ import zipfile
 
 from optax_fork.release import pin
 import pytest
-from support.environments import call
-from support.environments import fork_version
-from support.environments import interpreters
-from support.environments import make_environment
-from support.environments import must
-from support.environments import REPOSITORY
+from fork.environments import call
+from fork.environments import fork_version
+from fork.environments import interpreters
+from fork.environments import make_environment
+from fork.environments import must
+from fork.environments import REPOSITORY
 
 _VERSIONS = (
     'import importlib.metadata, optax;'

@@ -30,18 +30,18 @@ from optax_fork.patches import series
 from optax_fork.release import pin
 from optax_fork.release import pristine
 import pytest
-from support.environments import BUILD
-from support.environments import call
-from support.environments import commit
-from support.environments import COUNT
-from support.environments import git
-from support.environments import kill
-from support.environments import must
-from support.environments import must_tool
-from support.environments import offline
-from support.environments import TOOL
-from support.environments import tool
-from support.environments import UNTIL
+from fork.environments import BUILD
+from fork.environments import call
+from fork.environments import commit
+from fork.environments import COUNT
+from fork.environments import git
+from fork.environments import kill
+from fork.environments import must
+from fork.environments import must_tool
+from fork.environments import offline
+from fork.environments import TOOL
+from fork.environments import tool
+from fork.environments import UNTIL
 
 _KILLED = -signal.SIGKILL
 _PRISTINE = 'from optax_fork import pristine; pristine.directory()'

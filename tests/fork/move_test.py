@@ -24,26 +24,29 @@ from optax_fork import move
 from optax_fork.patches import series
 from optax_fork.release import pin
 import pytest
-from support.environments import call
-from support.environments import commit
-from support.environments import git
-from support.environments import kill
-from support.environments import must_tool
-from support.environments import tool
-from support.environments import UNTIL
-from support import fake_release
-from support.fake_release import VERSION
+from fork.environments import call
+from fork.environments import commit
+from fork.environments import git
+from fork.environments import kill
+from fork.environments import must_tool
+from fork.environments import tool
+from fork.environments import UNTIL
+from fork import fake_release
+from fork.fake_release import VERSION
 
 _MUON, _GALORE = 'optax/contrib/_muon.py', 'optax/contrib/_galore.py'
 _FREEZING = 'optax/transforms/_freezing.py'
 _SOPHIA = 'optax/contrib/_sophia.py'
-# Patches that come before those of fake_main: what they add to which file.
+# Patches beside those of fake_main: what they add to which file. The first two
+# come before those.
 _NOTES = {
     'freezing: fix\n\nBackport: abc123': (_FREEZING, '# Fixed.\n'),
+    'sophia: note\n\nSee: https://example.org/2\nStatus: not sent': (
+        _SOPHIA, '# A note.\n',
+    ),
     'muon: note': (_MUON, '# A note.\n'),
-    'galore: note\n\nNeeds "muon: note".': (_GALORE, '# A note.\n'),
-    'sophia: note': (_SOPHIA, '# A note.\n'),
-}
+    'galore: note\n\nNeeds: muon: note': (_GALORE, '# A note.\n'),
+}  # fmt: skip
 # What the release adds: it has the backport in another form and one patch as it
 # is, and it is in conflict with one.
 _RELEASE = {
@@ -51,40 +54,13 @@ _RELEASE = {
     _MUON: '# Of the release.\n',
     _SOPHIA: '# A note.\n',
 }
-_README = """# The series
-
-Applied in order to Optax {version}.
-
-## Backports
-
-| patch | lines | needs |
-|---|---|---|
-| [0001](0001-freezing-fix.patch) `0001-freezing-fix.patch` | 1 | – |
-
-## To be sent
-
-| patch | what | lines | needs |
-|---|---|---|---|
-| `0005-transforms-add-X.patch` | X, 0005 | 1 | – |
-| `0006-transforms-set-X.patch` | X | 2 | 0004, 0005 |
-
-## The fork's own
-
-| patch | lines | needs |
-|---|---|---|
-| [0002](0002-muon-note.patch) `0002-muon-note.patch` | 1 | 0001 |
-| `0003-galore-note.patch` | 1 | 0002 |
-| `0004-sophia-note.patch` | 1 | – |
-| `0007-transforms-add-Y.patch` | 1 | – |
-
-See `0003-galore-note.patch`.
-"""
+_BESIDE = ('programs/sophia-note.py', 'docs/sophia-note.patch')
 _MOVED = (
-    '0001-muon-note.patch',
-    '0002-galore-note.patch',
-    '0003-transforms-add-X.patch',
-    '0004-transforms-set-X.patch',
-    '0005-transforms-add-Y.patch',
+    'to_send/transforms-add-X.patch',
+    'to_send/transforms-set-X.patch',
+    'hooks/transforms-add-Y.patch',
+    'hooks/muon-note.patch',
+    'hooks/galore-note.patch',
 )
 
 
@@ -93,21 +69,23 @@ def _make_stopped(fork):
   tree, was = fork / 'work/optax', git(fork / 'work/optax', 'rev-parse', 'HEAD')
   git(tree, 'reset', '--quiet', '--hard', 'refs/optax-fork/base')
   changes = {}
-  for message, (path, note) in _NOTES.items():
+  for number, (message, (path, note)) in enumerate(_NOTES.items()):
+    if number == 2:
+      git(tree, 'cherry-pick', 'refs/optax-fork/base..' + was)
     text = (tree / path).read_text()
     if path in _RELEASE:
       changes[path] = text + _RELEASE[path]
     commit(tree, path, text + note, message)
-  git(tree, 'cherry-pick', 'refs/optax-fork/base..' + was)
   must_tool(fork, 'export')
-  readme = fork / 'patches/README.md'
-  readme.write_text(_README.format(version=pin.version()))
+  for name in _BESIDE:
+    (fork / 'patches' / name).parent.mkdir(exist_ok=True)
+    (fork / 'patches' / name).write_text('"""All else."""\nprint(1)\n')
   index = fork.parent / 'index'
   result = tool(
       fork, 'move', VERSION, **fake_release.make(index, changes)
   )
   assert result.code == 1, result.output
-  assert '0002-muon-note.patch' in result.output, result.output
+  assert 'hooks/muon-note.patch' in result.output, result.output
 
 
 @pytest.fixture(name='released')
@@ -182,7 +160,7 @@ def test_release_without_conflicts(fork, released, run):
   }
   assert changed == {
       'CHANGELOG.md', 'optax_fork/release/pin.sha256', 'optax_fork/release/pin.txt',
-      'pyproject.toml', 'setup.cfg',
+      'pyproject.toml', 'setup.cfg', 'patches/README.md',
       # Their date is that of the release.
       *(f'patches/{name}' for name in _names(fork)),
   }  # fmt: skip
@@ -212,8 +190,8 @@ def test_conflict_is_named_and_the_move_goes_on_after_it(run, stopped):
     code, output = run('move', VERSION)
     assert code == 1
     for words in (
-        f'0002-muon-note.patch (muon: note) is in conflict with Optax {VERSION}'
-        ', after 1 that are done',
+        f'hooks/muon-note.patch (muon: note) is in conflict with Optax {VERSION}'
+        ', after 5 that are done',
         f'\n  {_MUON}\n',
         f'\n  cd {tree}\n  git add {_MUON}\n',
         f'\n  python -m optax_fork move {VERSION}\n',
@@ -227,8 +205,8 @@ def test_conflict_is_named_and_the_move_goes_on_after_it(run, stopped):
   assert _names(stopped) == _MOVED
   for words in (
       f'Optax {VERSION}, then 5 of 7 patches',
-      'dropped 0001-freezing-fix.patch: a backport of abc123, and Optax',
-      f'dropped 0004-sophia-note.patch: Optax {VERSION} has the same change',
+      'dropped backports/freezing-fix.patch: a backport of abc123, and Optax',
+      f'dropped to_send/sophia-note.patch: Optax {VERSION} has the same change',
       'See that the release does all that the dropped patches did.',
   ):
     assert words in output
@@ -239,23 +217,21 @@ def test_conflict_is_named_and_the_move_goes_on_after_it(run, stopped):
   assert f'"sophia: note" is dropped: Optax {VERSION} has the' in section
 
 
-def test_table_and_programs_follow_the_series(run, stopped):
-  programs = set(os.listdir(stopped / 'patches/programs'))
+def test_what_goes_with_a_patch_goes_and_the_table_follows(run, stopped):
+  before = _files(stopped)
   _resolve(stopped)
   assert run('move', VERSION)[0] == 0
+  gone = {path.as_posix() for path in before.keys() - _files(stopped).keys()}
+  assert gone == {
+      f'patches/{name}'
+      for name in (
+          'backports/freezing-fix.patch', 'to_send/sophia-note.patch', *_BESIDE
+      )
+  }
   readme = (stopped / 'patches/README.md').read_text()
-  wanted = _README.format(version=VERSION)
-  for name in ('0001-freezing-fix.patch', '0004-sophia-note.patch'):
-    wanted = re.sub(rf'.*`{name}`.*\n', '', wanted)
-  for old, new in (
-      ('| 0001 |', '| – |'), ('| 0002 |', '| 0001 |'),
-      ('0004, 0005', '0003'), ('[0002]', '[0001]'), ('0002-m', '0001-m'),
-      ('0003-g', '0002-g'), ('0005-t', '0003-t'), ('0006-t', '0004-t'),
-      ('0007-t', '0005-t'),
-  ):  # fmt: skip
-    wanted = wanted.replace(old, new)
-  assert readme == wanted
-  assert set(os.listdir(stopped / 'patches/programs')) == programs
+  assert f'applied in order to Optax {VERSION}' in readme
+  assert '[muon: note](hooks/muon-note.patch)' in readme
+  assert 'sophia' not in readme
 
 
 def test_patch_that_others_need_is_left_out(run, stopped):
@@ -271,17 +247,12 @@ def test_patch_that_others_need_is_left_out(run, stopped):
   ):
     assert words in output
   assert _files(stopped) == before
-  # The message of the first patch that is left says no more that it needs it.
-  last = git(tree, 'rev-parse', 'HEAD')
-  first = git(tree, 'rev-parse', 'HEAD~3')
-  git(tree, 'reset', '--quiet', '--hard', first)
+  # Its message says no more that it needs it.
   git(tree, 'commit', '--quiet', '--amend', '-m', 'galore: note')
-  git(tree, 'cherry-pick', f'{first}..{last}')
   code, output = run('move', VERSION)
   assert code == 0, output
-  assert 'dropped 0002-muon-note.patch: left out at a conflict' in output
-  names = tuple(name[5:] for name in _MOVED[1:])
-  assert tuple(name[5:] for name in _names(stopped)) == names
+  assert 'dropped hooks/muon-note.patch: left out at a conflict' in output
+  assert _names(stopped) == (*_MOVED[:3], _MOVED[4])
 
 
 def _kill(fork, event, path, count, scratch):
@@ -298,8 +269,8 @@ def test_killed_among_the_patches_and_in_its_last_moments(
   before, work = _files(stopped), stopped / 'work'
   _resolve(stopped)
   git(work / 'move/optax', 'cherry-pick', '--continue')
-  # One patch, and two more, are there: that is not written down yet.
-  for count in (1, 3):
+  # One patch, and one more, are there: that is not written down yet.
+  for count in (1, 2):
     _kill(stopped, 'os.rename', 'state.json', count, tmp_path)
     assert _files(stopped) == before
   (work / 'move/optax/.git/index.lock').touch()

@@ -19,9 +19,9 @@ import datetime
 
 from optax_fork.release import pin
 import pytest
-from support.environments import build_requirements
-from support.environments import fork_version
-from support.environments import setup_cfg
+from fork.environments import build_requirements
+from fork.environments import fork_version
+from fork.environments import setup_cfg
 
 
 def test_build_needs_the_pinned_release():

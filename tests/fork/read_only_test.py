@@ -17,14 +17,14 @@
 import ctypes
 import os
 
-from support.environments import BUILD
-from support.environments import call
-from support.environments import commit
-from support.environments import files_of
-from support.environments import git
-from support.environments import must_tool
-from support.environments import refused
-from support.environments import tool
+from fork.environments import BUILD
+from fork.environments import call
+from fork.environments import commit
+from fork.environments import files_of
+from fork.environments import git
+from fork.environments import must_tool
+from fork.environments import refused
+from fork.environments import tool
 
 
 def _bind():

@@ -23,10 +23,10 @@ import optax_fork
 from optax_fork.release import pin
 from optax_fork.release import pristine
 import pytest
-from support.environments import must
-from support.environments import offline
-from support.environments import refused
-from support.environments import tool
+from fork.environments import must
+from fork.environments import offline
+from fork.environments import refused
+from fork.environments import tool
 
 
 def test_release_with_a_wrong_hash_is_refused(checkout, tmp_path):

@@ -19,7 +19,7 @@ import pathlib
 from optax_fork.release import manifest
 from optax_fork import requirement
 import pytest
-from support.environments import fork_version
+from fork.environments import fork_version
 
 
 def _there_is(monkeypatch, version, root=pathlib.Path('/packages')):

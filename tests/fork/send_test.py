@@ -17,11 +17,11 @@
 import datetime
 
 import pytest
-from support import fake_main
-from support.environments import commit
-from support.environments import files_of
-from support.environments import git
-from support.environments import must_tool
+from fork import fake_main
+from fork.environments import commit
+from fork.environments import files_of
+from fork.environments import git
+from fork.environments import must_tool
 
 
 def _state(main):
@@ -87,7 +87,7 @@ def test_documentation_of_the_patch_is_in_its_commit(fork, run):
   main = fork.parent / 'main'
   fake_main.document(fork)
   text = fork / 'text.md'
-  code, output = _send(run, fork, '0002', '--only', 'ruff', '--text', text)
+  code, output = _send(run, fork, 'set X', '--only', 'ruff', '--text', text)
   assert code == 0, output
   names = git(main, 'show', '--name-only', '--format=%s', 'transforms-set-x')
   assert names.split() == [
@@ -97,18 +97,10 @@ def test_documentation_of_the_patch_is_in_its_commit(fork, run):
 
 
 def test_patch_without_a_program_is_sent_without_outputs(fork, run):
-  code, output = _send(run, fork, 'add Y', '--only', 'ruff')
-  # It builds on the others, and says that it needs none.
-  assert code == 1
-  assert '0003-transforms-add-Y.patch stops' in output
-  work = fork / 'work/optax'
-  message = git(work, 'log', '-1', '--format=%B')
-  message = message.replace('See', 'Needs "transforms: set X".\n\nSee')
-  git(work, 'commit', '--quiet', '--amend', '--message', message)
-  must_tool(fork, 'export')
-  code, output = _send(run, fork, 'add Y', '--only', 'ruff')
+  (fork / 'patches/programs/transforms-set-X.py').unlink()
+  code, output = _send(run, fork, 'set X', '--only', 'ruff')
   assert code == 0, output
-  text = (fork / 'work/transforms-add-y.md').read_text()
+  text = (fork / 'work/transforms-set-x.md').read_text()
   assert 'On main' not in text
 
 
@@ -138,7 +130,12 @@ def _already_there(fork):
   main = fork.parent / 'main'
   (main / fake_main.TEST).write_text('TEST = 1\n')
   commit(main, fake_main.FILE, 'X = 1\n', 'add X')
-  return 'add X', 'has 0001-transforms-add-X.patch already'
+  return 'add X', 'has to_send/transforms-add-X.patch already'
+
+
+def _hook(fork):
+  del fork
+  return 'add Y', 'hooks/transforms-add-Y.patch is not to be sent'
 
 
 def _branch_there(fork):
@@ -154,6 +151,7 @@ def _branch_there(fork):
         _uncommitted,
         _conflict,
         _already_there,
+        _hook,
         _branch_there,
     ],
 )

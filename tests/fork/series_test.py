@@ -18,16 +18,18 @@ import shutil
 import sys
 
 import optax_fork
+from optax_fork.patches import added_files
 from optax_fork.patches import patching
 from optax_fork.patches import series
 from optax_fork.release import pin
 import pytest
-from support import environments
-from support.environments import files_of
-from support.environments import must_tool
-from support.environments import refused
-from support.environments import tool
-from support import work_tree
+from fork import environments
+from fork.environments import files_of
+from fork.environments import must_tool
+from fork.environments import refused
+from fork.environments import tool
+
+_SERIES = series.read(environments.REPOSITORY / 'patches')
 
 
 def _first(patches):
@@ -38,38 +40,73 @@ def _first(patches):
 
 
 def _stranger(patches):
-  (patches / '0001-masks.patch.orig').write_text('')
-  return '0001-masks.patch.orig does not belong there'
+  (patches / 'masks.patch.orig').write_text('')
+  return 'masks.patch.orig does not belong there'
 
 
-def _gap(patches):
-  min(patches.glob('*.patch')).unlink()
-  return 'must have the number 0001'
+def _not_listed(patches):
+  (patches / 'hooks/masks.patch').write_text('')
+  return 'the patches there differ: hooks/masks.patch'
+
+
+def _not_there(patches):
+  path, _ = _first(patches)
+  path.unlink()
+  return f'the patches there differ: backports/{path.name}'
+
+
+def _no_list(patches):
+  (patches / 'series').write_text('to_send/../masks.patch\n')
+  return 'series, line 1: wanted FOLDER/NAME.patch'
+
+
+def _listed_twice(patches):
+  names = (patches / 'series').read_text().splitlines(keepends=True)
+  (patches / 'series').write_text(''.join([*names, names[-1]]))
+  return 'names a patch twice, or not in the order'
+
+
+def _other_order(patches):
+  names = (patches / 'series').read_text().splitlines(keepends=True)
+  (patches / 'series').write_text(''.join([*names[1:], names[0]]))
+  return 'names a patch twice, or not in the order'
 
 
 def _elsewhere(patches):
-  patch = min(patches.glob('*.patch'))
+  patch, _ = _first(patches)
   patch.write_text(patch.read_text().replace('optax/', 'docs/'))
   return 'touches optax/ alone'
 
 
 def _no_diff(patches):
-  min(patches.glob('*.patch')).write_text('From 0\n')
+  _first(patches)[0].write_text('From 0\n')
   return 'found 0 such among 0 diffs'
 
 
 def _no_text(patches):
-  min(patches.glob('*.patch')).write_bytes(b'\xff\xfe')
+  _first(patches)[0].write_bytes(b'\xff\xfe')
   return 'found 0 such among 0 diffs'
 
 
 def _gone(patches):
   shutil.rmtree(patches)
-  return 'no directory of patches'
+  return 'no list of patches'
 
 
 @pytest.mark.parametrize(
-    'damage', [_stranger, _gap, _elsewhere, _no_diff, _no_text, _gone]
+    'damage',
+    [
+        _stranger,
+        _not_listed,
+        _not_there,
+        _no_list,
+        _listed_twice,
+        _other_order,
+        _elsewhere,
+        _no_diff,
+        _no_text,
+        _gone,
+    ],
 )
 def test_directory_that_is_no_series_is_refused(checkout, damage):
   said = damage(checkout / 'patches')
@@ -79,8 +116,7 @@ def test_directory_that_is_no_series_is_refused(checkout, damage):
 
 def test_series_gives_the_files_of_its_sums_and_goes_in_once(checkout, release):
   found = series.read(checkout / 'patches')
-  patching.apply(found, release)
-  patching.verify(release, checkout / 'patches')
+  patching.assemble(checkout / 'patches', checkout, release)
   with pytest.raises(optax_fork.ForkError, match='does not apply|applied'):
     patching.apply(found, release)
   with pytest.raises(optax_fork.ForkError, match='is applied already'):
@@ -111,8 +147,10 @@ def _made_for_another_file(patches):
 
 def _twice(patches):
   last = series.read(patches)[-1]
-  name = f'{int(last.name[:4]) + 1:04}-again.patch'
+  name = f'{last.folder}/again.patch'
   shutil.copyfile(patches / last.name, patches / name)
+  with (patches / 'series').open('a') as file:
+    file.write(f'{name}\n')
   return f'{name} is applied already', last.changes[0].path
 
 
@@ -193,38 +231,46 @@ def test_patches_with_crlf_are_named_and_export_writes_them_anew(
     build, checkout
 ):
   patches = checkout / 'patches'
-  before = files_of(patches)
-  for name, data in before.items():
-    (patches / name).write_bytes(data.replace(b'\n', b'\r\n'))
-  first = min(before)
+  before = {
+      folder: files_of(patches / folder) for folder in ('backports', 'to_send')
+  }
+  for folder, files in before.items():
+    for name, data in files.items():
+      (patches / folder / name).write_bytes(data.replace(b'\n', b'\r\n'))
+  first = series.BACKPORTS
   for command in ('checkout', 'check'):
     refused(tool(checkout, command), first, 'CRLF', 'core.autocrlf')
   result, wheels = build(checkout)
-  assert f'{first} has CRLF' in result.output
+  assert 'has CRLF' in result.output
   assert not wheels
   must_tool(checkout, 'export')
-  after = files_of(patches)
-  assert after.pop('README.md') != before.pop('README.md')
-  assert after == before
+  for folder, files in before.items():
+    assert files_of(patches / folder) == files
 
 
-def test_patch_is_picked_by_its_number_its_name_or_words():
-  patches = work_tree.SERIES
+def test_patch_is_picked_by_its_name_or_words():
+  patches = _SERIES
   third = patches[2]
-  for wanted in ('3', '0003', third.name, third.subject, third.subject[3:]):
+  for wanted in (third.name, third.subject, third.subject[3:]):
     assert series.pick(patches, wanted) is third
-  with pytest.raises(optax_fork.ForkError, match=f'0003 {third.subject}'):
-    series.pick(patches, '0')
+  with pytest.raises(optax_fork.ForkError, match=f'\n  {third.subject}'):
+    series.pick(patches, 'a')
 
 
 def test_tests_that_the_series_adds_do_not_start_jax_when_collected():
   # A test of Optax's main sets the number of devices when it is collected.
-  added = [
-      change.path.removesuffix('.py').replace('/', '.')
-      for patch in work_tree.SERIES
+  paths = [
+      change.path
+      for patch in _SERIES
       for change in patch.changes
-      if change.before == series.ABSENT and change.path.endswith('_test.py')
+      if change.before == series.ABSENT and change.is_test
   ]
+  paths += [
+      path
+      for path in added_files.paths(environments.REPOSITORY)
+      if path.endswith('_test.py')
+  ]
+  added = [path.removesuffix('.py').replace('/', '.') for path in paths]
   assert len(added) > 20
   program = f"""if True:
       import importlib

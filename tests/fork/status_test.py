@@ -21,11 +21,11 @@ from optax_fork.patches import series
 from optax_fork.release import pin
 from optax_fork.release import pristine
 import pytest
-from support.environments import fork_version
-from support.environments import offline
-from support.environments import REPOSITORY
-from support.environments import tool
-from support import fake_release
+from fork.environments import fork_version
+from fork.environments import offline
+from fork.environments import REPOSITORY
+from fork.environments import tool
+from fork import fake_release
 
 
 @pytest.fixture(name='fork')

@@ -17,17 +17,18 @@
 import sys
 
 from optax_fork.patches import main_branch
+from optax_fork.patches import series
 from optax_fork.release import pin
 from optax_fork import upstream
 from optax_fork.upstream import processes
 import pytest
-from support.environments import commit
-from support.environments import git
-from support.environments import must_tool
-from support.environments import offline
-from support.environments import refused
-from support.environments import tool
-from support import fake_main
+from fork.environments import commit
+from fork.environments import git
+from fork.environments import must_tool
+from fork.environments import offline
+from fork.environments import refused
+from fork.environments import tool
+from fork import fake_main
 
 _CHECKS = upstream.chosen(None)
 # The word that makes a check complain, which check, and what it says.
@@ -70,12 +71,14 @@ def test_all_patches_pass_and_nothing_is_run_twice(run):
   header = next(line for line in lines if line.startswith('patch '))
   assert header.split() == ['patch', 'order', *_CHECKS]
   rows = lines[lines.index(header) + 1 :][:5]
-  # The first two stand alone as well.
-  names = ['add-X', 'set-X', 'add-Y', 'add-X', 'set-X']
+  # Those that are to be sent stand alone as well.
+  names = ['transforms-add-X', 'transforms-set-X', 'the fork'] + [
+      'transforms-add-X', 'transforms-set-X'
+  ]
   for row, name in zip(rows, names, strict=True):
-    assert f'transforms-{name} ' in row
+    assert f'{name} ' in row
   assert ['alone' in row for row in rows] == [False] * 3 + [True] * 2
-  last = [1] * len(_CHECKS[:-1])  # The fork's own patch has no program.
+  last = [1] * len(_CHECKS[:-1])  # The whole fork has no program.
   assert [row.count(' ok') for row in rows] == [len(_CHECKS)] * 2 + [
       sum(last)
   ] + [len(_CHECKS)] * 2
@@ -97,23 +100,23 @@ def test_fault_of_a_patch_is_found(fork, run, word, check, said):
   _change_last(fork, f'# {word}')
   code, output = run('upstream', '--only', check)
   assert code == 1, output
-  problems = [line for line in output.splitlines() if line.startswith('0003')]
+  problems = [line for line in output.splitlines() if line.startswith('the fork')]
   assert any(said in line and f' {check}: ' in line for line in problems)
   row = next(line for line in problems if 'in order  ' in line)
   assert 'found' in row
-  assert '0002-transforms-set-X.patch,' not in output
+  assert 'transforms-set-X.patch,' not in output
   # The same file without the fault, and with the fault of another.
   if check in ('flake8', 'pylint'):
     code, output = run('upstream', '--only', check, '--patch', 'set X')
     assert code == 0, output
-    assert 'add-Y' not in output
+    assert 'the fork' not in output
 
 
 def test_tip_is_compared_with_main(fork, run):
   _change_last(fork, '# RUFF')
   code, output = run('upstream', '--tip', '--only', 'static')
   assert code == 1
-  assert f'the series, in order: ruff: {fake_main.FILE}' in output
+  assert f'the fork, in order: ruff: {fake_main.FILE}' in output
   assert 'pylint: ' not in output.replace('pylint: 0 s', '')
   _change_last(fork, '# RUFF too', 'transforms: add Y')
   code, output = run('upstream', '--tip', '--only', 'tests')
@@ -147,9 +150,9 @@ def test_patch_that_does_not_apply_is_named(fork, run):
   commit(main, fake_main.FILE, 'REWRITTEN = True\n', 'rewrite')
   code, output = run('upstream', '--only', 'ruff')
   assert code == 1
-  assert 'in order: 0001-transforms-add-X.patch stops' in output
+  assert 'in order: to_send/transforms-add-X.patch stops' in output
   assert f'in conflict: {fake_main.FILE}' in output
-  assert 'alone: 0001-transforms-add-X.patch stops' in output
+  assert 'alone: to_send/transforms-add-X.patch stops' in output
 
 
 def test_program_must_fail_without_the_patch_and_work_with_it(fork, run):
@@ -185,17 +188,12 @@ def test_backport_is_left_out_where_main_has_it(fork, run):
   text = (work / file).read_text()
   commit(work, file, text + '# Fixed.\n', 'freezing: fix\n\nBackport: abc123')
   must_tool(fork, 'export')
-  readme = fork / 'patches/README.md'
-  row = '| `0001-freezing-fix.patch` | fix | 1 |'
-  text_of_readme = readme.read_text()
-  rows = text_of_readme.replace('|---|---|', f'|---|---|\n{row}', 1)
-  readme.write_text(rows)
   code, output = run('check', '--onto', main)
-  assert '0001-freezing-fix.patch applies' in output, output
+  assert 'backports/freezing-fix.patch applies' in output, output
   commit(main, file, text + '# Fixed otherwise.\n', 'fix')
   code, output = run('check', '--onto', main)
   assert code == 0
-  assert '0001-freezing-fix.patch is left out' in output
+  assert 'backports/freezing-fix.patch is left out' in output
   code, output = run('send', 'freezing', main, '--author', fake_main.AUTHOR)
   assert code == 1
   assert 'main has it, as abc123' in output
@@ -212,7 +210,7 @@ def test_documentation_goes_with_the_patch_that_it_needs(fork, run):
     files = git(cloned, 'ls-tree', '-r', '--name-only', found[1].commit)
     assert 'docs/x.rst' in files
     main_branch.go_to(cloned, start)
-    patch = main_branch.to_send(fork / 'patches')[1]
+    patch = series.read(fork / 'patches')[1]
     alone = main_branch.alone(cloned, fork / 'patches', patch)
     files = git(cloned, 'ls-tree', '-r', '--name-only', alone.commit)
     assert 'docs/x.rst' in files

@@ -21,7 +21,7 @@ from optax_fork.build import vendor
 from optax_fork.patches import patching
 from optax_fork.release import pin
 import pytest
-from support.environments import fork_version
+from fork.environments import fork_version
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from optax._src import alias
 from optax._src import nnx_types
 from optax._src import test_utils
 from optax.transforms import _combining
-from optax.transforms import _freezing
 from optax.transforms import _masking
 
 
@@ -79,13 +78,6 @@ class NnxTypesTest(parameterized.TestCase):
     updates, _ = tx.update(_values(), state)
     self.assertTrue((updates['w'] == -1.0).all())
     self.assertFalse(updates['layer']['c'].any())
-
-  def test_train_mask(self):
-    mask = _map_shapes(lambda x: x.ndim > 1)
-    tx = _freezing.selective_transform(alias.sgd(1.0), train_mask=mask)
-    updates, _ = tx.update(_values(), tx.init(_wrap(_values())))
-    self.assertTrue((updates['w'] == -1.0).all())
-    self.assertFalse(updates['layer']['b'].any())
 
   def test_dimension_numbers(self):
     numbers = contrib.MuonDimensionNumbers()

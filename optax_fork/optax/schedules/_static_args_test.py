@@ -101,12 +101,9 @@ class MaskTest(parameterized.TestCase):
   """Masks, labels and dimension numbers are static."""
 
   @parameterized.named_parameters(
-      ('function', _is_matrix),
       ('partial', functools.partial(jax.tree.map, lambda p: p.ndim > 1)),
       ('jax_partial', jax.tree_util.Partial(_is_matrix)),
       ('tree', {'w': True, 'b': False}),
-      ('callable_tree', Net(w=True, b=False)),
-      ('stateful_callable_tree', StatefulNet(w=True, b=False)),
   )
   def test_mask_is_static(self, mask):
     is_static = _static_args.static_by_default(optax.adamw)
@@ -145,17 +142,6 @@ class MaskTest(parameterized.TestCase):
     _run(optax.inject_hyperparams(factory)(_halved, mask))
     self.assertTrue(all(m is mask for m in seen))
 
-  def test_labels_are_static(self):
-    labels = lambda params: {'w': 'matrix', 'b': 'vector'}
-    transforms = {'matrix': optax.scale(2.0), 'vector': optax.set_to_zero()}
-    params = dict(_net())
-    updates, state = _run(
-        optax.inject_hyperparams(optax.partition)(transforms, labels), params
-    )
-    expected, _ = _run(optax.partition(transforms, labels), params)
-    _assert_trees_equal(updates, expected)
-    self.assertEmpty(state.hyperparams)
-
   def test_masks_and_labels_of_optax_are_static_whatever_their_name(self):
 
     def factory(lr, decayed, groups):
@@ -177,19 +163,6 @@ class MaskTest(parameterized.TestCase):
         functools.partial(np.testing.assert_allclose, rtol=1e-6),
         updates, expected,
     )  # fmt: skip
-
-  def test_dimension_numbers_are_static(self):
-    params = dict(_net())
-    numbers = lambda p: {'w': contrib.MuonDimensionNumbers(), 'b': None}
-    kwargs = {'learning_rate': 0.1, 'muon_weight_dimension_numbers': numbers}
-    factory = optax.inject_hyperparams(contrib.muon, 'ns_steps')  # For old JAX.
-    updates, _ = _run(factory(**kwargs), params)
-    expected, _ = _run(contrib.muon(**kwargs), params)
-    jax.tree.map(
-        functools.partial(np.testing.assert_allclose, rtol=1e-4),
-        updates,
-        expected,
-    )
 
   @parameterized.parameters(
       optax.lbfgs,

@@ -4,7 +4,7 @@
 
 import functools
 import types
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -171,19 +171,6 @@ class ResolveTest(parameterized.TestCase):
                               'd': True})
     self.assertEqual({type(leaf) for leaf in jax.tree.leaves(result)}, {bool})
 
-  def test_calls_a_function_once(self):
-    calls = []
-    fn = lambda params: calls.append(params) or True
-    self.assertIs(_resolving.resolve_mask(fn, {'a': 1.0}), True)
-    self.assertEqual(calls, [{'a': 1.0}])
-
-  def test_does_not_call_a_tree(self):
-    params = _Module(jnp.ones((2, 3)), jnp.ones(2))
-    mask = _Module(True, False)
-    result = _resolving.resolve_mask(mask, params)
-    self.assertIsInstance(result, _Module)
-    self.assertEqual((result.w, result.b), (True, False))
-
   def test_masked_params(self):
     node = _masking.MaskedNode()
     for mask in (_Module(node, None), _Module(node, True)):
@@ -228,6 +215,20 @@ class ResolveTest(parameterized.TestCase):
     message = message.replace(r'mask\(params\)', 'mask')
     with self.assertRaisesRegex(ValueError, message):
       _resolving.resolve_mask(mask, params)
+
+  def test_none(self):
+    with self.assertRaisesRegex(ValueError, r': mask is PyTreeDef\(None\)'):
+      _resolving.resolve_mask(None, {'a': jnp.ones(2)})
+
+  def test_function_that_returns_nothing(self):
+    fn = lambda params: None
+    message = r'\(params\) is None .* lack a `return`\?$'
+    for resolve in (
+        _resolving.resolve_mask,
+        functools.partial(_resolving.resolve_labels, labels={True}),
+    ):
+      with self.assertRaisesRegex(ValueError, message):
+        resolve(fn, {'a': jnp.ones(2)})
 
   def test_keys_that_do_not_sort(self):
     mask = {'a': {'b': True, 0: True}}
@@ -277,22 +278,6 @@ class ResolveTest(parameterized.TestCase):
       )
     with self.assertRaisesRegex(ValueError, r"mask\['a'\] is .*static"):
       jax.jit(_resolving.resolve_mask)({'a': jnp.asarray(True)}, params)
-
-  def test_function_of_jax_bools(self):
-    params = _Module(jnp.ones((2, 3)), jnp.ones(2))
-
-    def fn(params):
-      return jax.tree.map(lambda p: jnp.asarray(p.ndim) > 1, params)
-
-    masks = []
-
-    def traced(params):
-      masks.append(_resolving.resolve_mask(fn, params))
-      masks.append(_resolving.resolve_mask(jax.tree_util.Partial(fn), params))
-
-    self.assertEmpty(jax.make_jaxpr(traced)(params).eqns)
-    for mask in masks:
-      self.assertEqual((mask.w, mask.b), (True, False))
 
   def test_error_of_a_function_is_left_alone(self):
     error = KeyError('mine')

@@ -221,14 +221,6 @@ class CarryOverTest(parameterized.TestCase):
     self.assertEqual(list(found.fresh), ['0/mu/c', '0/nu/c'])
     self.assertEqual(tree.get(found.state, 'count'), 3)
 
-  def test_one_of_two_traces(self):
-    one = _accumulation.trace(0.9)
-    two = combine.chain(one, _accumulation.trace(0.5))
-    for old, new in ((one, two), (two, one)):
-      found = tree.carry_over(_train(old), new.init(_PARAMS))
-      self.assertEmpty(found.carried)
-      self.assertLen(found.fresh, len(jax.tree.leaves(new.init(_PARAMS))))
-
   def test_groups_with_other_counts(self):
     state = _train(_CHANGES['groups'][1])
     later = tree.set(

@@ -19,13 +19,16 @@ import re
 import sys
 import tempfile
 
+from optax_fork.patches import added_files
 from optax_fork.patches import git
 from optax_fork.patches import series
 from optax_fork.upstream import compilation_cache
-from support import environments
+from fork import environments
 
 PATCHES = environments.REPOSITORY / 'patches'
 SERIES = series.read(PATCHES)
+# Those that stand without what the fork adds.
+STANDING = series.in_folder(SERIES, series.BACKPORTS, series.TO_SEND)
 _COMPILED = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
 
 
@@ -41,6 +44,12 @@ def tests_of(tree: pathlib.Path, patches: list[series.Patch]) -> list[str]:
   if any(path.startswith('optax/contrib/') for path in paths):
     tests.add('optax/contrib/_common_test.py')  # Of all that is there.
   return sorted(path for path in tests if (tree / path).exists())
+
+
+def our_tests() -> list[str]:
+  """Returns the tests among the files that the fork adds."""
+  names = added_files.paths(PATCHES.parent)
+  return [name for name in names if name.endswith('_test.py')]
 
 
 def must(tree: pathlib.Path, *command: str) -> str:

@@ -23,16 +23,15 @@ import functools
 import json
 
 from optax_fork.patches import git
-from optax_fork.patches import rules
 from optax_fork.patches import series
 from optax_fork.release import pristine
 import pytest
-from support import work_tree
+from each_patch import work_tree
 
 _each_patch = pytest.mark.parametrize(
     'patch',
-    work_tree.SERIES,
-    ids=lambda patch: patch.name.removesuffix('.patch'),
+    work_tree.STANDING,
+    ids=lambda patch: patch.stem,
 )
 
 # Prints the examples that fail, with what upstream's docs import before each
@@ -98,7 +97,7 @@ def _lint(root, settings, paths):
 @functools.cache
 def _known(tree):
   """Returns what fails and what pylint says on pristine Optax."""
-  paths = sorted(series.touched(work_tree.SERIES))
+  paths = sorted(series.touched(work_tree.STANDING))
   root = pristine.directory()
   return (
       _failing_examples(root, paths),
@@ -124,23 +123,14 @@ def _must_pass(tree, patches):
 @_each_patch
 def test_after_all_before_it(tree, patch):
   work_tree.check_out(tree, _commits(tree)[patch.subject])
-  _must_pass(tree, work_tree.SERIES[: work_tree.SERIES.index(patch) + 1])
+  before = work_tree.STANDING[: work_tree.STANDING.index(patch) + 1]
+  _must_pass(tree, before)
 
 
 @_each_patch
 def test_after_what_its_message_says_it_needs(tree, patch):
   commits = _commits(tree)
   work_tree.check_out(tree, 'refs/optax-fork/base')
-  for needed in series.with_needed(patch, work_tree.SERIES):
+  for needed in series.with_needed(patch, work_tree.STANDING):
     git.run(tree, 'cherry-pick', commits[needed.subject])
   _must_pass(tree, [patch])
-
-
-@_each_patch
-def test_table_says_what_the_message_says(patch):
-  _, row = rules.rows(work_tree.PATCHES)[patch.name]
-  numbers = {
-      known.subject: known.name.partition('-')[0] for known in work_tree.SERIES
-  }
-  needed = sorted(numbers[subject] for subject in patch.needs)
-  assert row['needs'] == (', '.join(needed) or '–')

@@ -12,19 +12,20 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Upstream's tests, as patched, run every line that the series adds."""
+"""The tests beside the modules run every line that the fork adds."""
 
 import json
 import re
 
+from optax_fork.patches import added_files
 from optax_fork.patches import git
-from support import work_tree
+from each_patch import work_tree
 
 _OMITTED = '*_test.py,*/test_utils.py'
 
 
 def _added(tree):
-  """Returns {path: numbers of the lines that the series adds}."""
+  """Returns {path: numbers of the lines that patches or our files add}."""
   diff = git.text(
       tree, 'diff', '--unified=0', '--no-renames', 'refs/optax-fork/base',
       'series', '--', '*.py',
@@ -36,6 +37,8 @@ def _added(tree):
     elif match := re.match(r'@@ \S+ \+(\d+)(?:,(\d+))? @@', line):
       start, count = int(match[1]), int(match[2] or 1)
       numbers.update(range(start, start + count))
+  for name, path in added_files.paths(work_tree.PATCHES.parent).items():
+    added[name] = {*range(1, len(path.read_text('utf-8').splitlines()) + 1)}
   return added
 
 
@@ -46,6 +49,7 @@ def test_all_lines_and_branches(tree, tmp_path):
       tree, '-m', 'coverage', 'run', f'--data-file={data}', '--branch',
       '--source=optax', f'--omit={_OMITTED}', '-m', 'pytest', '-q',
       '-p', 'no:cacheprovider', *work_tree.tests_of(tree, work_tree.SERIES),
+      *work_tree.our_tests(),
   )  # fmt: skip
   work_tree.must(
       tree, '-m', 'coverage', 'json', f'--data-file={data}', '-o', str(report)
@@ -64,6 +68,6 @@ def test_all_lines_and_branches(tree, tmp_path):
           for start, end in found['missing_branches']
           if start in added
       ]
-  print(f'{statements} statements in the lines that the series adds')
+  print(f'{statements} statements in the lines that the fork adds')
   assert statements > 500
   assert not missing, '\n'.join(missing)

@@ -24,10 +24,10 @@ import shutil
 import sys
 import textwrap
 
-from support.environments import commit
-from support.environments import copy_repository
-from support.environments import git
-from support.environments import must_tool
+from fork.environments import commit
+from fork.environments import copy_repository
+from fork.environments import git
+from fork.environments import must_tool
 
 AUTHOR = 'Ada Lovelace <ada@example.org>'
 FILE = 'optax/transforms/_x.py'
@@ -138,28 +138,8 @@ Add it:
 - one,
 - and more.
 
-{more}See https://example.org/1
-"""
-_README = """# The series
-
-## Backports
-
-| patch | lines |
-|---|---|
-
-## To be sent
-
-| patch | what | lines |
-|---|---|---|
-| `0001-transforms-add-X.patch` | X | 1 |
-| `0002-transforms-set-X.patch` | X | 2 |
-
-## The fork's own
-
-| patch | what | lines |
-|---|---|---|
-| `0003-transforms-add-Y.patch` | Y | 1 |
-"""
+See: https://example.org/1
+{more}"""
 _PROGRAM = '''# A license.
 """Everything else."""
 
@@ -196,7 +176,7 @@ def _write(path: pathlib.Path, text: str) -> None:
 
 
 def make(tree: pathlib.Path, target: pathlib.Path) -> None:
-  """Makes ``fork``, a checkout with three short patches, and ``main``.
+  """Makes ``fork``, a checkout with two short patches and a hook, and ``main``.
 
   Args:
     tree: a work tree of the real series; it is left as it is.
@@ -204,34 +184,39 @@ def make(tree: pathlib.Path, target: pathlib.Path) -> None:
   """
   fork, main = target / 'fork', target / 'main'
   copy_repository(fork)
+  shutil.rmtree(fork / 'optax_fork/optax')
+  _write(fork / 'optax_fork/optax/_src/ours.py', 'OURS = 1\n')
   work = fork / 'work/optax'
   shutil.copytree(tree, work, symlinks=True)
+  for path in (work / 'optax').rglob('*'):
+    if path.is_symlink():
+      path.unlink()
   git(work, 'reset', '--quiet', '--hard', 'refs/optax-fork/base')
   shutil.copytree(work, main, symlinks=True)
   git(main, 'checkout', '--quiet', '-B', 'main')
   write_main(main)
   commit(main, FILE.replace('_x', '_main'), 'PYLINT\n', 'main')
   messages = {
-      'transforms: add X': '',
-      'transforms: set X': 'Needs "transforms: add X".\n\n',
+      'transforms: add X': 'Status: not sent\n',
+      'transforms: set X': 'Needs: transforms: add X\nStatus: not sent\n',
       'transforms: add Y': '',
   }
   for text, (subject, more) in zip(('1', '2', '2\nY = 3'), messages.items()):
     message = _MESSAGE.format(subject=subject, more=more)
     (work / TEST).write_text(f'TEST = {text}\n')
     commit(work, FILE, f'X = {text}\n', message)
-  shutil.rmtree(fork / 'patches/programs', ignore_errors=True)
+  for folder in ('docs', 'programs'):
+    shutil.rmtree(fork / 'patches' / folder, ignore_errors=True)
   must_tool(fork, 'export')
-  _write(fork / 'patches/README.md', _README)
   for words, text in (('add', 'X = '), ('set', 'X = 2')):
     program = _PROGRAM.replace('{text!r}', repr(text))
     _write(fork / f'patches/programs/transforms-{words}-X.py', program)
 
 
 def document(fork: pathlib.Path) -> None:
-  """Adds a patch of main's docs, which is about the second patch."""
+  """Adds lines for main's docs that go with the second patch."""
   main = fork.parent / 'main'
-  message = 'docs: say X\n\nNeeds "transforms: set X".'
-  commit(main, 'docs/x.rst', 'X\n', message)
-  git(main, 'format-patch', '--quiet', '-1', '-o', fork / 'patches/docs')
+  commit(main, 'docs/x.rst', 'X\n', 'docs: say X')
+  text = git(main, 'format-patch', '--stdout', '-1') + '\n'
+  _write(fork / 'patches/docs/transforms-set-X.patch', text)
   git(main, 'reset', '--quiet', '--hard', 'HEAD~1')

@@ -16,7 +16,7 @@
 
 from optax_fork.patches import checkout
 import pytest
-from support import work_tree
+from each_patch import work_tree
 
 
 @pytest.fixture(scope='session', name='tree')

@@ -12,50 +12,53 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""The part of a patch says how large it may be, and what must go with it."""
+"""The folder of a patch says how large it may be, and what must go with it."""
 
 import optax_fork
 from optax_fork.patches import programs
 from optax_fork.patches import rules
 from optax_fork.patches import series
 import pytest
-from support import fake_main
+from fork import fake_main
+
+_ADD_X = 'to_send/transforms-add-X.patch'
+_SET_X = 'to_send/transforms-set-X.patch'
+_HOOK = 'hooks/transforms-add-Y.patch'
+
+
+def _replace(patches, name, old, new):
+  text = (patches / name).read_text()
+  assert old in text
+  (patches / name).write_text(text.replace(old, new, 1))
 
 
 def _too_long(patches):
-  name = '0002-transforms-set-X.patch'
-  path = patches / name
-  text = path.read_text().replace('+X = 2\n', '+X = 2\n' + 60 * '+X = 2\n', 1)
-  path.write_text(text)
-  return f'{name} changes 62 lines', 'may change 60', 'its row says 2'
+  _replace(patches, _SET_X, '+X = 2\n', '+X = 2\n' + 60 * '+X = 2\n')
+  return f'{_SET_X} changes 62 lines', 'in to_send/, it may change 60'
 
 
-def _backport_elsewhere(patches):
-  path = patches / '0001-transforms-add-X.patch'
-  text = path.read_text()
-  path.write_text(text.replace('See http', 'Backport: abc\n\nSee http'))
-  return "part is 'To be sent', and its message has a trailer `Backport"
+def _hook_that_is_long(patches):
+  _replace(patches, _HOOK, '+Y = 3\n', '+Y = 3\n' + 40 * '+Y = 3\n')
+  return f'{_HOOK} changes 41 lines', 'in hooks/, it may change 40'
 
 
-def _fix_among_backports(patches):
-  _replace(patches, "## The fork's own", '## Backports')
-  return 'its message has no trailer `Backport: COMMIT`'
+def _hook_that_adds_a_file(patches):
+  text = (patches / _HOOK).read_text()
+  blob = series.read(patches)[-1].changes[0].before
+  (patches / _HOOK).write_text(text.replace(blob, series.ABSENT))
+  return f'{_HOOK} adds optax/transforms/_x', 'make it optax_fork/optax/'
 
 
 def _no_thread(patches):
-  path = patches / '0002-transforms-set-X.patch'
-  path.write_text(path.read_text().replace('See http', 'http'))
-  return 'has no line `See THREAD`'
+  _replace(patches, _SET_X, 'See: http', 'Needs: transforms: add X\nNo: http')
+  return 'has no trailer `See: THREAD`'
 
 
-def _no_row(patches):
-  _replace(patches, '0002-', '0009-')
-  return 'has no row for 0002-transforms-set-X.patch'
-
-
-def _unknown_part(patches):
-  _replace(patches, "## The fork's own", '## Mine')
-  return "in the section 'Mine'"
+def _before_what_it_needs(patches):
+  names = (patches / 'series').read_text().splitlines()
+  names[:2] = names[1::-1]
+  (patches / 'series').write_text('\n'.join(names) + '\n')
+  return f'{_SET_X} comes before a patch that it needs'
 
 
 def _no_program(patches):
@@ -67,6 +70,12 @@ def _program_of_no_patch(patches):
   path = programs.path(patches, 'transforms-set-X')
   path.rename(path.with_stem('transforms-set-Z'))
   return 'transforms-set-Z.py: no patch to be sent has this name'
+
+
+def _docs_of_no_patch(patches):
+  (patches / 'docs').mkdir()
+  (patches / 'docs/transforms-set-Z.patch').write_text('')
+  return 'docs/transforms-set-Z.patch has the name of no patch'
 
 
 def _program_that_is_long(patches):
@@ -81,42 +90,34 @@ def _program_without_a_docstring(patches):
 
 
 def _wide_message(patches):
-  path = patches / '0002-transforms-set-X.patch'
-  wide = 'They want one. ' * 5
-  path.write_text(path.read_text().replace('They want one.', wide.strip()))
-  return f'longer than 72 columns: {wide.strip()}'
+  wide = ('They want one. ' * 5).strip()
+  _replace(patches, _SET_X, 'They want one.', wide)
+  return f'longer than 72 columns: {wide}'
 
 
 def _needs_nobody(patches):
-  path = patches / '0002-transforms-set-X.patch'
-  path.write_text(path.read_text().replace('transforms: add X', 'other: X'))
+  _replace(patches, _SET_X, 'Needs: transforms: add X', 'Needs: other: X')
   return 'no patch of the series has the subject "other: X"'
-
-
-def _replace(patches, old, new):
-  readme = patches / 'README.md'
-  assert old in readme.read_text()
-  readme.write_text(readme.read_text().replace(old, new))
 
 
 @pytest.mark.parametrize(
     'damage',
     [
         _too_long,
-        _backport_elsewhere,
-        _fix_among_backports,
+        _hook_that_is_long,
+        _hook_that_adds_a_file,
         _no_thread,
-        _no_row,
-        _unknown_part,
+        _before_what_it_needs,
         _no_program,
         _program_of_no_patch,
         _program_that_is_long,
         _program_without_a_docstring,
+        _docs_of_no_patch,
         _wide_message,
         _needs_nobody,
     ],
 )
-def test_patch_that_does_not_fit_its_part_is_refused(fork, damage):
+def test_patch_that_does_not_fit_its_folder_is_refused(fork, damage):
   patches = fork / 'patches'
   rules.verify(patches, series.read(patches))
   said = damage(patches)
@@ -126,6 +127,13 @@ def test_patch_that_does_not_fit_its_part_is_refused(fork, damage):
     assert words in str(raised.value)
 
 
+def test_hooks_are_few(fork, monkeypatch):
+  patches = fork / 'patches'
+  monkeypatch.setattr(rules, '_MOST_HOOKS', 0)
+  with pytest.raises(optax_fork.ForkError, match='1 hooks change 1 lines'):
+    rules.verify(patches, series.read(patches))
+
+
 def test_program_that_is_not_there_is_named(fork):
   with pytest.raises(optax_fork.ForkError, match='There is no program'):
     programs.read(fork / 'patches', 'transforms-add-Y')
@@ -133,8 +141,14 @@ def test_program_that_is_not_there_is_named(fork):
 
 def test_patch_tells_what_is_in_it(fork):
   first, second, third = series.read(fork / 'patches')
+  assert [p.name for p in (first, second, third)] == [_ADD_X, _SET_X, _HOOK]
   assert second.needs == [first.subject]
-  assert second.message.startswith('Users have no X.\nThey want one.\n\n')
+  assert second.see == ['https://example.org/1']
+  assert second.status == 'not sent'
+  assert second.message == (
+      'Users have no X.\nThey want one.\n\nAdd it:\n- one,\n- and more.'
+  )
   assert [p.changed_lines for p in (first, second, third)] == [1, 2, 1]
   assert [c.path for c in first.changes] == [fake_main.FILE, fake_main.TEST]
   assert not first.backport
+  assert not third.status

@@ -1,0 +1,101 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests that raw models train as their params do."""
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import jax
+from optax._src import alias
+from optax._src import alias_test
+from optax._src import base
+from optax._src import lookahead
+from optax._src import test_utils
+from optax._src import update
+from optax.transforms import _accumulation
+
+
+class RawOptimizersTest(parameterized.TestCase):
+
+  @parameterized.product(alias_test._OPTIMIZERS_UNDER_TEST)
+  def test_optimizer(self, opt_name, opt_kwargs):
+    """A raw model has the updates and the state that its params have."""
+    opt = alias_test._get_opt(self, opt_name)(**opt_kwargs)
+    opt = base.with_extra_args_support(opt)
+    model = test_utils.RawModel.create()
+    grads, value = model.grads(), model.loss()
+
+    def run(params):
+      def step(state, _):
+        updates, state = opt.update(grads, state, params, value=value)
+        return state, updates
+
+      return jax.lax.scan(step, opt.init(params), length=2)
+
+    expected_state, expected = run(model.params())
+    state, updates = run(model)
+    test_utils.assert_trees_all_equal_structs(state, expected_state)
+    test_utils.assert_trees_all_equal(updates, expected)
+
+  @parameterized.parameters([False], [True])
+  def test_lookahead(self, reset_state):
+    """Checks that raw models get the updates of their params."""
+    optimizer = lookahead.lookahead(
+        alias.adam(0.1), 2, slow_step_size=0.5, reset_state=reset_state
+    )
+    model = test_utils.RawModel.create()
+    grads = model.grads()
+
+    def run(to_params, num_steps=3):
+      params = lookahead.LookaheadParams.init_synced(to_params(model))
+      state = optimizer.init(params)
+      for _ in range(num_steps):
+        updates, state = optimizer.update(grads, state, params)
+        params = update.apply_updates(params, updates)
+      return params, state
+
+    params, state = run(lambda m: m)
+    expected_params, expected_state = run(lambda m: m.params())
+    test_utils.assert_trees_all_equal(
+        (params.fast.params(), params.slow.params()), tuple(expected_params)
+    )
+    test_utils.assert_trees_all_equal(state, expected_state)
+    self.assertIs(params.fast.activation, model.activation)
+    self.assertIs(params.slow.activation, model.activation)
+
+  @parameterized.parameters([None], [_accumulation.skip_not_finite])
+  def test_multi_steps(self, should_skip_update_fn):
+    optimizer = _accumulation.MultiSteps(
+        alias.adamw(0.1), 2, should_skip_update_fn=should_skip_update_fn
+    )
+    model = test_utils.RawModel.create()
+
+    def run(params):
+      state = optimizer.init(params)
+      for _ in range(4):
+        grads = test_utils.RawModel.create().grads()
+        updates, state = optimizer.update(grads, state, params)
+        params = update.apply_updates(params, updates)
+      return params, state
+
+    new_model, state = run(model)
+    expected_params, expected_state = run(model.params())
+    test_utils.assert_trees_all_equal(new_model.params(), expected_params)
+    test_utils.assert_trees_all_equal(state, expected_state)
+    self.assertIs(new_model.activation, model.activation)
+
+  def test_multi_steps_of_a_line_search(self):
+    optimizer = _accumulation.MultiSteps(alias.lbfgs(), 1)
+    model = test_utils.RawModel.create()
+    state = optimizer.init(model)
+    for _ in range(3):
+      value, grads = model.loss(), model.grads()
+      updates, state = optimizer.update(
+          grads, state, model, value=value, grad=grads,
+          value_fn=lambda m: m.loss(),
+      )
+      model = update.apply_updates(model, updates)
+      self.assertLess(model.loss(), value)
+
+
+if __name__ == '__main__':
+  absltest.main()

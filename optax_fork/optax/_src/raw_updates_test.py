@@ -1,0 +1,123 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests for updates of raw models in `update.py`."""
+
+import dataclasses
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import jax
+import jax.numpy as jnp
+from optax._src import test_utils
+from optax._src import update
+
+# What a raw model has beside arrays.
+_STATIC = ('activation', 'dropout_rate', 'is_training', 'key')
+
+
+class RawUpdatesTest(parameterized.TestCase):
+
+  @parameterized.parameters(True, False)
+  def test_apply_updates_raw_model(self, jit):
+    model = test_utils.RawModel.create()
+    updates = jax.tree.map(lambda p: 2 * p, model.params())
+
+    def f(updates):
+      new_model = update.apply_updates(model, updates)
+      for name in _STATIC + ('num_steps',):
+        self.assertIs(getattr(new_model, name), getattr(model, name))
+      return new_model.params()
+
+    new_params = (jax.jit(f) if jit else f)(updates)
+    expected = jax.tree.map(lambda p: 3 * p, model.params())
+    test_utils.assert_trees_all_close(new_params, expected)
+
+  def test_apply_updates_leaves_params_without_updates_alone(self):
+    params = {'a': jnp.ones(2), 'b': 3, 'c': [jnp.tanh, None]}
+    updates = {'a': None, 'b': None, 'c': [None, None]}
+    new_params = update.apply_updates(params, updates)
+    self.assertIs(new_params['a'], params['a'])
+    self.assertEqual(new_params['b'], 3)
+    self.assertIs(new_params['c'][0], jnp.tanh)
+    self.assertIsNone(new_params['c'][1])
+
+  @parameterized.parameters(True, False)
+  def test_incremental_update_raw_model(self, jit):
+    old = test_utils.RawModel.create()
+    new = dataclasses.replace(
+        test_utils.RawModel.create(),
+        weight=5 * old.weight,
+        bias=5 * old.bias,
+        dropout_rate=0.3,
+    )
+
+    def f(step_size):
+      model = update.incremental_update(new, old, step_size)
+      # Leaves that are not params are not averaged.
+      for name in _STATIC + ('num_steps',):
+        self.assertIs(getattr(model, name), getattr(old, name))
+      return model.params()
+
+    new_params = (jax.jit(f) if jit else f)(0.25)
+    expected = jax.tree.map(lambda p: 2 * p, old.params())
+    test_utils.assert_trees_all_close(new_params, expected)
+
+  def test_incremental_update_raw_model_and_params(self):
+    model = test_utils.RawModel.create()
+    params = jax.tree.map(lambda p: 3 * p, model.params())
+    expected = jax.tree.map(lambda p: 2 * p, model.params())
+    for new, old in ((model, params), (params, model)):
+      result = update.incremental_update(new, old, 0.5)
+      test_utils.assert_trees_all_close(result, expected)
+
+  @parameterized.product(is_update_step=[True, False], jit=[True, False])
+  def test_periodic_update_raw_model(self, is_update_step, jit):
+    old = test_utils.RawModel.create()
+    new = dataclasses.replace(
+        test_utils.RawModel.create(),
+        weight=2 * old.weight,
+        num_steps=old.num_steps + 2,
+        dropout_rate=0.3,
+    )
+
+    def f(steps):
+      model = update.periodic_update(new, old, steps, 3)
+      for name in ('activation', 'dropout_rate', 'is_training'):
+        self.assertIs(getattr(model, name), getattr(old, name))
+      return model.params(), model.num_steps
+
+    arrays = (jax.jit(f) if jit else f)(6 if is_update_step else 7)
+    expected = new if is_update_step else old
+    test_utils.assert_trees_all_equal(
+        arrays, (expected.params(), expected.num_steps)
+    )
+
+  def test_periodic_update_raw_model_and_params(self):
+    model = test_utils.RawModel.create()
+    params = jax.tree.map(lambda p: 2 * p, model.params())
+    with self.subTest('to params'):
+      new_params = update.periodic_update(model, params, 2, 2)
+      test_utils.assert_trees_all_equal(new_params, model.params())
+    with self.subTest('to model'):
+      new_model = update.periodic_update(params, model, 2, 2)
+      test_utils.assert_trees_all_equal(new_model.params(), params)
+      self.assertIs(new_model.num_steps, model.num_steps)
+      self.assertIs(new_model.activation, model.activation)
+
+  def test_periodic_update_keys(self):
+    make = lambda i: {
+        'w': jnp.full(2, i, jnp.float32), 'key': jax.random.key(i), 'on': True
+    }
+    for steps in (2, 3):
+      new = update.periodic_update(make(1), make(0), steps, 2)
+      expected = make(1 if steps == 2 else 0)
+      test_utils.assert_trees_all_equal(new['w'], expected['w'])
+      self.assertEqual(new['key'], expected['key'])
+
+  def test_periodic_update_none_for_params(self):
+    with self.assertRaises(TypeError):
+      update.periodic_update({'b': jnp.ones(2)}, {'b': None}, 1, 1)
+
+
+if __name__ == '__main__':
+  absltest.main()

@@ -1,0 +1,207 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests for the dimension numbers that Muon and GaLore take."""
+
+import dataclasses
+import functools
+from typing import Any, NamedTuple
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import jax
+import jax.numpy as jnp
+from optax._src import test_utils
+from optax.contrib import _galore
+from optax.contrib import _muon
+from optax.tree_utils import _state_utils
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class _Module:
+  """A callable PyTree, as Equinox modules are."""
+
+  w: Any
+  b: Any
+  activation: Any = None
+
+  def __call__(self, x):
+    return self.w @ x + self.b
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class _NdimDimNums:
+  """A function that is a callable PyTree with one leaf."""
+
+  ndim: int
+  dim_nums: Any = dataclasses.field(metadata={'static': True})
+
+  def __call__(self, params):
+    return _ndim_dim_nums(self.ndim, self.dim_nums, params)
+
+
+class _OtherDimensionNumbers(NamedTuple):
+  reduction_axis: Any
+  output_axis: Any
+
+
+def _ndim_dim_nums(ndim, dim_nums, params):
+  return jax.tree.map(lambda p: dim_nums if p.ndim == ndim else None, params)
+
+
+def _other_class(dim_nums):
+  return _Module(_OtherDimensionNumbers(*dim_nums), None)
+
+
+_MUON = functools.partial(_muon.muon, 1e-3, weight_decay=1e-2)
+_GALORE = functools.partial(_galore.galore, 0.1, rank=2)
+_OPTIMIZERS = {
+    'muon': (
+        lambda dim_nums: _MUON(muon_weight_dimension_numbers=dim_nums),
+        _muon.MuonDimensionNumbers,
+    ),
+    'galore': (
+        lambda dim_nums: _GALORE(weight_dimension_numbers=dim_nums),
+        _galore.GaLoreDimensionNumbers,
+    ),
+}
+_KINDS = {
+    'module': lambda d: _Module(d, None),
+    'function': lambda d: lambda params: _ndim_dim_nums(3, d, params),
+    'partial': lambda d: functools.partial(_ndim_dim_nums, 3, d),
+    'jax_partial': lambda d: jax.tree_util.Partial(
+        lambda ndim, params: _ndim_dim_nums(ndim, d, params), 3
+    ),
+    'callable_pytree': lambda d: _NdimDimNums(3, d),
+    'bound_method': lambda d: _NdimDimNums(3, d).__call__,
+    'other_class': _other_class,
+    'function_of_other_class': lambda d: lambda _: _other_class(d),
+}
+
+
+class DimensionNumbersTest(parameterized.TestCase):
+
+  @parameterized.product(name=list(_OPTIMIZERS), kind=list(_KINDS))
+  def test_callable_pytrees(self, name, kind):
+    make, dim_nums = _OPTIMIZERS[name]
+    dim_nums = dim_nums(0, (1, 2))
+    # The activation is None, as in a module without what is not an array.
+    w = jax.random.normal(jax.random.key(0), (6, 2, 4))
+    params = _Module(w, jnp.ones(2), activation=None)
+    opt = make(_KINDS[kind](dim_nums))
+    state = opt.init(params)
+    updates, new_state = jax.jit(opt.update)(params, state, params)
+    test_utils.assert_trees_all_equal_structs(state, new_state)
+
+    opt = make({'w': dim_nums, 'b': None})
+    params = {'w': params.w, 'b': params.b}
+    expected, _ = jax.jit(opt.update)(params, opt.init(params), params)
+    test_utils.assert_trees_all_equal(updates, _Module(**expected))
+
+  @parameterized.product(
+      name=list(_OPTIMIZERS), as_function=[False, True], is_prefix=[False, True]
+  )
+  def test_wrong_dimension_numbers(self, name, as_function, is_prefix):
+    make, cls = _OPTIMIZERS[name]
+    dim_nums = {'w': 'muon' if is_prefix else (0, 1)}
+    opt = make((lambda _: dim_nums) if as_function else dim_nums)
+    place = r'numbers\(params\)' if as_function else 'weight_dimension_numbers'
+    message = (
+        f"'muon' of type str: .* {cls.__name__} or None" if is_prefix
+        else r'PyTreeDef\(\(\*, \*\)\), but the params have'
+    )
+    with self.assertRaisesRegex(ValueError, rf"{place}\['w'\] is {message}"):
+      opt.init({'w': jnp.ones((3, 4))})
+
+
+class GaLoreTest(parameterized.TestCase):
+
+  def test_projector_of_a_module(self):
+    dim_nums = _galore.GaLoreDimensionNumbers(0, (1, 2))
+    params = _Module(jnp.ones((6, 2, 4)), jnp.ones(2))
+    opt = _GALORE(weight_dimension_numbers=_Module(dim_nums, None))
+    self.assertEqual(opt.init(params)[0].projector.w.shape, (8, 2))
+
+  @parameterized.named_parameters(
+      ('default', None),
+      ('single', _galore.GaLoreDimensionNumbers()),
+  )
+  def test_params_without_some_leaves(self, dim_nums):
+    w = jax.random.normal(jax.random.key(0), (6, 4))
+    params = _Module(w, jnp.ones(2), activation=None)
+    opt = _GALORE(weight_decay=0.1, weight_dimension_numbers=dim_nums)
+    updates, state = jax.jit(opt.update)(params, opt.init(params), params)
+    params = {'w': params.w, 'b': params.b}
+    expected, _ = jax.jit(opt.update)(params, opt.init(params), params)
+    test_utils.assert_trees_all_equal(updates, _Module(**expected))
+    self.assertIsNone(state[0].projector.activation)
+
+  def test_prefix_of_the_params(self):
+    w = jax.random.normal(jax.random.key(0), (6, 4))
+    params = {'a': [w, 2.0 * w], 'b': [w]}
+    spec = _galore.GaLoreDimensionNumbers(1, 0)
+
+    def get_updates(dim_nums):
+      opt = _GALORE(weight_dimension_numbers=dim_nums)
+      return opt.update(params, opt.init(params), params)
+
+    test_utils.assert_trees_all_equal(
+        get_updates({'a': spec, 'b': None}),
+        get_updates({'a': [spec, spec], 'b': [None]}),
+    )
+
+
+class MuonTest(parameterized.TestCase):
+
+  @parameterized.named_parameters(
+      ('module', lambda d: _Module(d, d)),
+      ('prefix', lambda d: d),
+      ('function_of_a_prefix', lambda d: lambda _: d),
+      ('function', lambda d: lambda p: jax.tree.map(lambda _: d, p)),
+  )
+  def test_scale_by_muon(self, make_dim_nums):
+    keys = jax.random.split(jax.random.key(0))
+    params = _Module(*[jax.random.normal(key, (3, 2, 4)) for key in keys])
+    dim_nums = _muon.MuonDimensionNumbers(0, (1, 2))
+    opt = _muon.scale_by_muon(weight_dimension_numbers=make_dim_nums(dim_nums))
+    updates, _ = jax.jit(opt.update)(params, opt.init(params))
+    opt = _muon.scale_by_muon(weight_dimension_numbers=[dim_nums, dim_nums])
+    params = [params.w, params.b]
+    expected, _ = jax.jit(opt.update)(params, opt.init(params))
+    test_utils.assert_trees_all_equal(updates, _Module(*expected))
+
+  @parameterized.parameters(_muon.scale_by_muon, _muon.scale_by_shape)
+  def test_transformation_without_dimension_numbers(self, transform):
+    w = jax.random.normal(jax.random.key(0), (3, 4))
+    opt = transform()
+    updates, _ = opt.update({'w': w}, opt.init({'w': w}))
+    opt = transform(weight_dimension_numbers=_muon.MuonDimensionNumbers(0, 1))
+    expected, _ = opt.update(w, opt.init(w))
+    test_utils.assert_trees_all_equal(updates, {'w': expected})
+
+  @parameterized.parameters(_muon.scale_by_muon, _muon.scale_by_shape)
+  def test_wrong_dimension_numbers_of_a_transformation(self, transform):
+    params = {'w': jnp.ones((3, 4))}
+    opt = transform(weight_dimension_numbers={'w': 'muon'})
+    message = r"^weight_dimension_numbers\['w'\] is 'muon' of type str"
+    with self.assertRaisesRegex(ValueError, message):
+      opt.update(params, opt.init(params))
+
+  def test_tree_map_params(self):
+    params = _Module(jnp.ones((3, 4)), jnp.ones(2))
+    opt = _muon.muon(
+        1e-3,
+        muon_weight_dimension_numbers=_Module(
+            _muon.MuonDimensionNumbers(), None
+        ),
+    )
+    state = _state_utils.tree_map_params(
+        opt, lambda v: v + 1, opt.init(params)
+    )
+    mu = state.inner_states['muon'].inner_state[0].mu
+    test_utils.assert_trees_all_equal(mu.w, jnp.ones((3, 4)))
+
+
+if __name__ == '__main__':
+  absltest.main()

@@ -1,0 +1,166 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests for what an optimizer sees under `masked` and `flatten`."""
+
+import functools
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import jax
+import jax.numpy as jnp
+from optax._src import alias
+from optax._src import base
+from optax._src import test_utils
+from optax.transforms import _layouts
+from optax.transforms import _masking
+
+
+def _read_extra_args(read):
+  """A user transform that passes what it is called with to a function."""
+
+  def update_fn(updates, state, params=None, **extra_args):
+    read(updates=updates, params=params, **extra_args)
+    return updates, state
+
+  return base.GradientTransformationExtraArgs(base.init_empty_state, update_fn)
+
+
+class MaskedViewTest(parameterized.TestCase):
+  """Tests for what an optimizer sees of params and extra args."""
+
+  def setUp(self):
+    super().setUp()
+    self.params = {'a': jnp.arange(3.0), 'b': {'c': jnp.ones(2)}}
+    self.grads = jax.tree.map(lambda p: p + 1.0, self.params)
+    self.mask = {'a': True, 'b': False}
+    self.view = {'a': self.params['a'], 'b': _masking.MaskedNode()}
+
+  def _update(self, read, mask=None, updates=None, params=None, **extra_args):
+    tx = _masking.masked(_read_extra_args(read), mask or self.mask)
+    state = tx.init(self.params)
+    params = params or self.params
+    return tx.update(updates or self.grads, state, params, **extra_args)[0]
+
+  def test_obj_fn_gets_what_the_user_trains(self):
+    seen = []
+
+    def read(params, obj_fn, **_):
+      test_utils.assert_trees_all_equal(params, self.view)
+      # Only the view is differentiated.
+      grad = jax.grad(obj_fn)(params | {'a': params['a'] + 1.0})
+      test_utils.assert_trees_all_equal_structs(grad, self.view)
+
+    self._update(read, obj_fn=lambda p: seen.append(p) or jnp.sum(p['a']))
+    test_utils.assert_trees_all_equal_structs(seen, [self.params])
+    test_utils.assert_trees_all_equal(seen[0]['b'], self.params['b'])
+
+  def test_grad_may_be_a_view_already(self):
+    view = {'a': self.grads['a'], 'b': _masking.MaskedNode()}
+
+    def read(grad, **_):
+      test_utils.assert_trees_all_equal(grad, view)
+
+    for grad in (self.grads, view):
+      self._update(read, grad=grad, value_fn=lambda p: 0.0)
+
+  def test_mask_compatible_extra_args(self):
+    def read(grad, tags, value_fn, **_):
+      self.assertEqual(tags, {'a': 1, 'b': _masking.MaskedNode()})
+      test_utils.assert_trees_all_equal_structs(grad, self.view)
+      self.assertEqual(value_fn(self.view), 2.0)
+
+    tx = _masking.masked(
+        _read_extra_args(read), self.mask, mask_compatible_extra_args=True
+    )
+    tx.update(
+        self.grads,
+        tx.init(self.params),
+        self.params,
+        grad=self.grads,
+        tags={'a': 1, 'b': {'c': 2}},
+        value_fn=lambda p: jnp.sum(p['b']['c']),
+    )
+
+  def test_extra_args_without_params(self):
+    def read(grad, value_fn, **_):
+      self.assertIs(grad, self.grads)
+      self.assertIs(value_fn, jnp.sum)
+
+    tx = _masking.masked(_read_extra_args(read), self.mask)
+    state = tx.init(self.params)
+    tx.update(self.grads, state, grad=self.grads, value_fn=jnp.sum)
+
+  def test_params_are_none_where_updates_are(self):
+    params = {'a': jnp.arange(3.0), 'b': jnp.ones(2), 'n': jnp.asarray(1)}
+    updates = {'a': jnp.ones(3), 'b': jnp.ones(2), 'n': None}
+    expected = {'a': params['a'], 'b': _masking.MaskedNode(), 'n': None}
+    value_fn = lambda p: jnp.sum(p['a']) + jnp.sum(p['b']) + p['n']
+
+    def read(params, grad, value_fn, **_):
+      test_utils.assert_trees_all_equal(params, expected)
+      test_utils.assert_trees_all_equal_structs(grad, expected)
+      self.assertEqual(value_fn(params), 6.0)
+
+    # The mask may have the structure of the params or of the updates.
+    for n in (True, None):
+      mask = {'a': True, 'b': False, 'n': n}
+      self.params = params | {'n': params['n'] if n else None}
+      self._update(
+          read, mask, updates, params, grad=updates, value_fn=value_fn
+      )
+
+  def test_lbfgs_with_a_mask_of_all(self):
+    """A mask that leaves nothing out changes nothing, not even the jaxpr."""
+    loss = lambda p: sum(jnp.sum(x**2) for x in jax.tree.leaves(p))
+
+    def make_jaxpr(tx):
+      state = tx.init(self.params)
+      update_fn = functools.partial(tx.update, value_fn=loss)
+      return str(
+          jax.make_jaxpr(update_fn)(
+              self.grads, state, self.params, value=1.0, grad=self.grads
+          )
+      )
+
+    tx = alias.lbfgs()
+    jaxpr = make_jaxpr(tx)
+    mask = jax.tree.map(lambda _: True, self.params)
+    self.assertEqual(make_jaxpr(_masking.masked(tx, mask)), jaxpr)
+
+
+class FlattenedViewTest(parameterized.TestCase):
+
+  def test_callbacks_get_what_the_user_trains(self):
+    params = {
+        'a': jnp.ones((2, 3)), 'b': jnp.ones(2, jnp.bfloat16), 'n': jnp.array(3)
+    }
+    grads = {'a': jnp.ones((2, 3)), 'b': jnp.ones(2, jnp.bfloat16), 'n': None}
+    seen = []
+
+    def update_fn(updates, state, params, *, grad, value_fn, grad_fn):
+      self.assertEqual(updates.shape, (8,))
+      self.assertEqual(params.shape, (8,))
+      test_utils.assert_trees_all_equal(grad, updates)
+      self.assertEqual(value_fn(2.0 * params), 12.0)
+      test_utils.assert_trees_all_equal(grad_fn(params), updates)
+      return updates, state
+
+    tx = _layouts.flatten(
+        base.GradientTransformationExtraArgs(base.init_empty_state, update_fn)
+    )
+    tx.update(
+        grads,
+        tx.init(params),
+        params,
+        grad=grads,
+        value_fn=lambda p: seen.append(p) or jnp.sum(p['a']),
+        grad_fn=lambda p: grads,
+    )
+    test_utils.assert_trees_all_equal_dtypes(seen, [params])
+    test_utils.assert_trees_all_equal(
+        seen, [{'a': 2.0 * params['a'], 'b': 2.0 * params['b'], 'n': 3}]
+    )
+
+
+if __name__ == '__main__':
+  absltest.main()
