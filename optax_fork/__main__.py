@@ -69,6 +69,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main() -> int:
+  if not _IS_CHECKOUT and sys.argv[1:2] and sys.argv[1] in _OF_DEVELOPERS:
+    print(
+        f'error: `{sys.argv[1]}` is a command of a checkout of the fork: go to'
+        ' one first.',
+        file=sys.stderr,
+    )
+    return 1
   args = _parser().parse_args()
   try:
     code = args.run(args)

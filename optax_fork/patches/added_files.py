@@ -63,22 +63,29 @@ def link(checkout: pathlib.Path, tree: pathlib.Path) -> None:
   """
   wanted = paths(checkout)
   refuse_files(checkout, tree)
+  _exclude(tree, [*wanted])
   for path in (tree / 'optax').rglob('*'):
     if path.is_symlink() and path.relative_to(tree).as_posix() not in wanted:
       path.unlink()
   for name, source in wanted.items():
     target = tree / name
-    target.unlink(missing_ok=True)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.symlink_to(os.path.relpath(source, target.parent))
+    there = os.path.relpath(source, target.parent)
+    if not (target.is_symlink() and os.readlink(target) == there):
+      target.unlink(missing_ok=True)
+      target.parent.mkdir(parents=True, exist_ok=True)
+      target.symlink_to(there)
+
+
+def _exclude(tree: pathlib.Path, names: list[str]) -> None:
+  """Lets git ignore files of a work tree, and no others of ours."""
   exclude = tree / '.git/info/exclude'
-  kept = [
-      line
-      for line in exclude.read_text('utf-8').splitlines()
-      if not line.startswith('/optax/')
-  ]
-  lines = [*kept, *(f'/{name}' for name in wanted)]
-  exclude.write_text('\n'.join(lines) + '\n', 'utf-8')
+  before = exclude.read_text('utf-8').splitlines()
+  lines = [line for line in before if not line.startswith('/optax/')]
+  lines += [f'/{name}' for name in names]
+  if lines != before:
+    fresh = exclude.with_name('exclude.new')
+    fresh.write_text('\n'.join(lines) + '\n', 'utf-8')
+    fresh.replace(exclude)  # Whole or not at all.
 
 
 def refuse_files(checkout: pathlib.Path, tree: pathlib.Path) -> None:

@@ -22,11 +22,11 @@ release with nothing but the patches that its message says it needs.
 import functools
 import json
 
+from each_patch import work_tree
 from optax_fork.patches import git
 from optax_fork.patches import series
 from optax_fork.release import pristine
 import pytest
-from each_patch import work_tree
 
 _each_patch = pytest.mark.parametrize(
     'patch',

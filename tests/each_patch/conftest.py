@@ -14,9 +14,9 @@
 # ==============================================================================
 """The work tree that the tests of the series share."""
 
+from each_patch import work_tree
 from optax_fork.patches import checkout
 import pytest
-from each_patch import work_tree
 
 
 @pytest.fixture(scope='session', name='tree')

@@ -17,9 +17,9 @@
 import json
 import re
 
+from each_patch import work_tree
 from optax_fork.patches import added_files
 from optax_fork.patches import git
-from each_patch import work_tree
 
 _OMITTED = '*_test.py,*/test_utils.py'
 

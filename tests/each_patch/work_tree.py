@@ -19,11 +19,11 @@ import re
 import sys
 import tempfile
 
+from fork import environments
 from optax_fork.patches import added_files
 from optax_fork.patches import git
 from optax_fork.patches import series
 from optax_fork.upstream import compilation_cache
-from fork import environments
 
 PATCHES = environments.REPOSITORY / 'patches'
 SERIES = series.read(PATCHES)

@@ -16,14 +16,11 @@
 
 import email
 import json
+import re
 import sys
 import tarfile
 import zipfile
 
-from optax_fork.patches import series
-from optax_fork.release import pin
-from optax_fork.release import pristine
-import pytest
 from fork.environments import BUILD
 from fork.environments import build_requirements
 from fork.environments import commit
@@ -33,6 +30,11 @@ from fork.environments import make_builder
 from fork.environments import must
 from fork.environments import must_tool
 from fork.environments import REPOSITORY
+from optax_fork.patches import added_files
+from optax_fork.patches import series
+from optax_fork.release import pin
+from optax_fork.release import pristine
+import pytest
 
 
 def _metadata(wheel):
@@ -64,6 +66,8 @@ def test_requirements_are_upstreams_and_extras_a_superset(wheel):
 def test_wheel_holds_licence_notice_and_manifest(wheel):
   with zipfile.ZipFile(wheel) as opened:
     names = opened.namelist()
+    # What only developers run is not there.
+    assert not [n for n in names if re.match('optax_fork/(patches|build)', n)]
     info = f'optax-{fork_version()}.dist-info'
     assert 'Apache License' in opened.read(f'{info}/licenses/LICENSE').decode()
     notice = opened.read(f'{info}/licenses/NOTICE').decode()
@@ -73,6 +77,7 @@ def test_wheel_holds_licence_notice_and_manifest(wheel):
     ]  # fmt: skip
     files = {n: opened.read(n) for n in names if n.startswith('optax/')}
   patched = series.touched(series.read(REPOSITORY / 'patches'))
+  added = added_files.paths(REPOSITORY)
   assert set(manifest['files']) == set(files) >= set(pin.digests())
   before = pin.digests()
   for name, data in files.items():
@@ -84,6 +89,10 @@ def test_wheel_holds_licence_notice_and_manifest(wheel):
       assert f'  {name}\n' in notice
     elif name == 'optax/__init__.py':
       assert entry['version_stamped']
+      assert f'  {name}\n' in notice
+    elif name in added:
+      assert entry == {'sha256': pin.sha256(data), 'added': True}
+      assert data == added[name].read_bytes()
       assert f'  {name}\n' in notice
     else:
       assert entry == {'sha256': before[name]}
@@ -163,10 +172,10 @@ def test_build_that_is_refused_leaves_no_wheel_and_says_why(
       assert word in result.output, result.output
 
   environment = make_builder(tmp_path / 'env')
-  name = min((checkout / 'patches').glob('*.patch')).name
-  (checkout / f'patches/{name}.orig').write_text('')
-  refused(environment, f'{name}.orig does not belong')
-  (checkout / f'patches/{name}.orig').unlink()
+  stranger = checkout / 'patches/masks.patch.orig'
+  stranger.write_text('')
+  refused(environment, 'masks.patch.orig does not belong')
+  stranger.unlink()
   environment.install('--no-deps', wheel)
   fork = f'the fork itself, Optax {fork_version()}'
   refused(environment, fork, 'pip install', 'pin.txt')

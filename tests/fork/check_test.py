@@ -16,12 +16,12 @@
 
 import shutil
 
-from optax_fork.patches import series
 from fork.environments import commit
 from fork.environments import fork_version
 from fork.environments import git
 from fork.environments import refused
 from fork.environments import tool
+from optax_fork.patches import series
 
 
 def test_check_passes_here_and_finds_an_edited_patch(checkout):

@@ -17,17 +17,19 @@
 import os
 import re
 
-from optax_fork.patches import git as fork_git
-from optax_fork.patches import series
-from optax_fork.release import pin
 from fork.environments import call
 from fork.environments import commit
+from fork.environments import drop_last
 from fork.environments import files_of
 from fork.environments import git
 from fork.environments import must_tool
 from fork.environments import NEW_FILE
 from fork.environments import refused
 from fork.environments import tool
+from fork import fake_main
+from optax_fork.patches import git as fork_git
+from optax_fork.patches import series
+from optax_fork.release import pin
 
 
 def test_tree_has_one_commit_a_patch_and_the_release_below(checkout, tree):
@@ -82,15 +84,52 @@ def test_checkout_never_loses_commits_or_changes(checkout, tree):
 def test_checkout_renews_an_exported_tree(checkout, tree):
   commit(tree)
   assert tool(checkout, 'export').code == 0
-  last = sorted((checkout / 'patches').glob('*.patch'))[-1]
-  kept = last.read_bytes()
-  last.unlink()
+  put_back = drop_last(checkout)
   result = tool(checkout, 'checkout')
   assert result.code == 0, result.output
   assert not (tree / NEW_FILE).exists()
-  last.write_bytes(kept)
+  put_back()
   assert tool(checkout, 'checkout').code == 0
   assert (tree / NEW_FILE).exists()
+
+
+_OURS = 'optax/_src/ours.py'
+
+
+def test_added_files_are_links_that_git_does_not_see(fork):
+  tree, source = fork / 'work/optax', fork / 'optax_fork' / _OURS
+  must_tool(fork, 'checkout')
+  (tree / _OURS).write_text('OURS = 2\n')
+  assert source.read_text() == 'OURS = 2\n'
+  assert not git(tree, 'status', '--porcelain')
+  # A new one gets a link, and one that is gone loses it.
+  source.rename(source.with_stem('other'))
+  must_tool(fork, 'checkout')
+  assert (tree / _OURS).with_stem('other').read_text() == 'OURS = 2\n'
+  assert not (tree / _OURS).is_symlink()
+  assert not git(tree, 'status', '--porcelain')
+
+
+def test_file_in_the_place_of_a_link_is_named_and_kept(fork):
+  tree, source = fork / 'work/optax', fork / 'optax_fork' / _OURS
+  must_tool(fork, 'checkout')
+  there = tree / _OURS
+  there.unlink()
+  there.write_text('OURS = 3\n')
+  for command in ('checkout', 'export'):
+    refused(tool(fork, command), f'{there} was a link', f'mv {there} {source}')
+  there.replace(source)
+  must_tool(fork, 'checkout')
+  assert there.is_symlink()
+  assert there.read_text() == 'OURS = 3\n'
+
+
+def test_added_file_that_optax_has_is_refused(fork):
+  taken = fork / 'optax_fork' / fake_main.FILE
+  taken.parent.mkdir()
+  taken.write_text('X = 0\n')
+  for command in ('checkout', 'check', 'export'):
+    refused(tool(fork, command), f'{taken} adds {fake_main.FILE}')
 
 
 def test_checkout_leaves_a_foreign_directory_alone(checkout, tmp_path):

@@ -17,18 +17,20 @@
 import os
 import subprocess
 
-from optax_fork.__main__ import COMMANDS
-import pytest
 from fork.environments import refused
 from fork.environments import REPOSITORY
 from fork.environments import tool
 from fork.environments import TOOL
+from optax_fork.__main__ import COMMANDS
+import pytest
 
 
 def test_commands_outside_a_checkout_say_so(environment):
   for command in ('checkout', 'export', 'check'):
-    result = environment.tool(command)
+    refused(environment.tool(command), f'`{command}` is a command of a checkout')
+    result = tool(environment.root, command, PYTHONPATH=REPOSITORY)
     refused(result, 'is in no checkout of the fork')
+  assert 'In a checkout of the fork: checkout,' in environment.tool('--help').output
 
 
 def test_help_lists_the_commands():

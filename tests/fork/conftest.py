@@ -19,11 +19,6 @@ import os
 import shutil
 import sys
 
-from optax_fork import __main__
-from optax_fork.patches import series
-from optax_fork.release import pristine
-from optax_fork import upstream
-import pytest
 from fork import environments
 from fork.environments import BUILD
 from fork.environments import call
@@ -36,6 +31,11 @@ from fork.environments import must_tool
 from fork.environments import PYTHONS
 from fork.environments import REPOSITORY
 from fork import fake_main
+from optax_fork import __main__
+from optax_fork.patches import series
+from optax_fork.release import pristine
+from optax_fork import upstream
+import pytest
 
 
 def pytest_configure(config):

@@ -19,6 +19,9 @@ import io
 import math
 import sys
 
+from fork.environments import refused
+from fork.environments import REPOSITORY
+from fork.environments import tool
 from matplotlib import image
 import optax_fork
 from optax_fork.demo import files
@@ -29,9 +32,6 @@ from optax_fork.release import pristine
 from optax_fork.upstream import compilation_cache
 from PIL import Image
 import pytest
-from fork.environments import refused
-from fork.environments import REPOSITORY
-from fork.environments import tool
 
 
 @pytest.fixture(scope='module', name='demo')

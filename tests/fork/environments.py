@@ -185,6 +185,23 @@ def commit(
   git(tree, 'commit', '--quiet', '--message', message)
 
 
+def drop_last(checkout):
+  """Takes the last patch out of a series; returns a function to put it back."""
+  names = checkout / 'patches/series'
+  listed = names.read_text()
+  *kept, last = listed.splitlines(keepends=True)
+  path = checkout / 'patches' / last.strip()
+  data = path.read_bytes()
+  path.unlink()
+  names.write_text(''.join(kept))
+
+  def put_back():
+    path.write_bytes(data)
+    names.write_text(listed)
+
+  return put_back
+
+
 def must(*command, **kwargs) -> str:
   """Runs a command that has to work and returns what it printed."""
   result = call(*command, **kwargs)

@@ -16,14 +16,14 @@
 
 import shutil
 
-from optax_fork.patches import git as fork_git
-from optax_fork.patches import series
-import pytest
 from fork.environments import commit
 from fork.environments import files_of
 from fork.environments import git
 from fork.environments import NEW_FILE
 from fork.environments import tool
+from optax_fork.patches import git as fork_git
+from optax_fork.patches import series
+import pytest
 
 
 @pytest.mark.usefixtures('tree')

@@ -19,14 +19,14 @@ import pathlib
 import sys
 import zipfile
 
-from optax_fork.release import pin
-import pytest
 from fork.environments import call
 from fork.environments import fork_version
 from fork.environments import interpreters
 from fork.environments import make_environment
 from fork.environments import must
 from fork.environments import REPOSITORY
+from optax_fork.release import pin
+import pytest
 
 _VERSIONS = (
     'import importlib.metadata, optax;'

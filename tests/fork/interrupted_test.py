@@ -26,10 +26,6 @@ import signal
 import sys
 import time
 
-from optax_fork.patches import series
-from optax_fork.release import pin
-from optax_fork.release import pristine
-import pytest
 from fork.environments import BUILD
 from fork.environments import call
 from fork.environments import commit
@@ -42,9 +38,13 @@ from fork.environments import offline
 from fork.environments import TOOL
 from fork.environments import tool
 from fork.environments import UNTIL
+from optax_fork.patches import series
+from optax_fork.release import pin
+from optax_fork.release import pristine
+import pytest
 
 _KILLED = -signal.SIGKILL
-_PRISTINE = 'from optax_fork import pristine; pristine.directory()'
+_PRISTINE = 'from optax_fork.release import pristine; pristine.directory()'
 
 
 def _files(directory):

@@ -20,10 +20,6 @@ import shutil
 import signal
 import sys
 
-from optax_fork import move
-from optax_fork.patches import series
-from optax_fork.release import pin
-import pytest
 from fork.environments import call
 from fork.environments import commit
 from fork.environments import git
@@ -33,6 +29,10 @@ from fork.environments import tool
 from fork.environments import UNTIL
 from fork import fake_release
 from fork.fake_release import VERSION
+from optax_fork import move
+from optax_fork.patches import series
+from optax_fork.release import pin
+import pytest
 
 _MUON, _GALORE = 'optax/contrib/_muon.py', 'optax/contrib/_galore.py'
 _FREEZING = 'optax/transforms/_freezing.py'

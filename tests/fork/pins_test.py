@@ -17,11 +17,11 @@
 import calendar
 import datetime
 
-from optax_fork.release import pin
-import pytest
 from fork.environments import build_requirements
 from fork.environments import fork_version
 from fork.environments import setup_cfg
+from optax_fork.release import pin
+import pytest
 
 
 def test_build_needs_the_pinned_release():

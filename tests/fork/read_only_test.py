@@ -17,6 +17,7 @@
 import ctypes
 import os
 
+from fork.environments import drop_last
 from fork.environments import BUILD
 from fork.environments import call
 from fork.environments import commit
@@ -50,7 +51,7 @@ def test_read_only_directory_of_a_new_tree_is_named(checkout, tmp_path):
 
 def test_read_only_tree_is_named_and_left_as_it_was(checkout, tree):
   head = git(tree, 'rev-parse', 'HEAD')
-  sorted((checkout / 'patches').glob('*.patch'))[-1].unlink()
+  drop_last(checkout)
   folders = [tree, *(p for p in tree.rglob('*') if p.is_dir())]
   for folder in folders:
     folder.chmod(0o555)

@@ -19,14 +19,14 @@ import sys
 import tarfile
 import zipfile
 
-import optax_fork
-from optax_fork.release import pin
-from optax_fork.release import pristine
-import pytest
 from fork.environments import must
 from fork.environments import offline
 from fork.environments import refused
 from fork.environments import tool
+import optax_fork
+from optax_fork.release import pin
+from optax_fork.release import pristine
+import pytest
 
 
 def test_release_with_a_wrong_hash_is_refused(checkout, tmp_path):
@@ -42,7 +42,7 @@ def test_release_with_a_wrong_hash_is_refused(checkout, tmp_path):
 
 def test_both_copies_of_optax_load_in_one_process():
   program = (
-      'import optax; from optax_fork import pristine; p = pristine.load();'
+      'import optax; from optax_fork.release import pristine; p = pristine.load();'
       'import optax.contrib, sys; assert sys.modules["optax"] is optax;'
       'assert p.adam is not optax.adam; print(p.__version__)'
   )

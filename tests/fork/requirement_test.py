@@ -16,10 +16,10 @@
 
 import pathlib
 
+from fork.environments import fork_version
 from optax_fork.release import manifest
 from optax_fork import requirement
 import pytest
-from fork.environments import fork_version
 
 
 def _there_is(monkeypatch, version, root=pathlib.Path('/packages')):

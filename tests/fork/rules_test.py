@@ -14,12 +14,12 @@
 # ==============================================================================
 """The folder of a patch says how large it may be, and what must go with it."""
 
+from fork import fake_main
 import optax_fork
 from optax_fork.patches import programs
 from optax_fork.patches import rules
 from optax_fork.patches import series
 import pytest
-from fork import fake_main
 
 _ADD_X = 'to_send/transforms-add-X.patch'
 _SET_X = 'to_send/transforms-set-X.patch'

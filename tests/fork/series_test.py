@@ -17,17 +17,17 @@
 import shutil
 import sys
 
+from fork import environments
+from fork.environments import files_of
+from fork.environments import must_tool
+from fork.environments import refused
+from fork.environments import tool
 import optax_fork
 from optax_fork.patches import added_files
 from optax_fork.patches import patching
 from optax_fork.patches import series
 from optax_fork.release import pin
 import pytest
-from fork import environments
-from fork.environments import files_of
-from fork.environments import must_tool
-from fork.environments import refused
-from fork.environments import tool
 
 _SERIES = series.read(environments.REPOSITORY / 'patches')
 

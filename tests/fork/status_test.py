@@ -17,15 +17,15 @@
 import json
 import zipfile
 
-from optax_fork.patches import series
-from optax_fork.release import pin
-from optax_fork.release import pristine
-import pytest
 from fork.environments import fork_version
 from fork.environments import offline
 from fork.environments import REPOSITORY
 from fork.environments import tool
 from fork import fake_release
+from optax_fork.patches import series
+from optax_fork.release import pin
+from optax_fork.release import pristine
+import pytest
 
 
 @pytest.fixture(name='fork')

@@ -16,12 +16,6 @@
 
 import sys
 
-from optax_fork.patches import main_branch
-from optax_fork.patches import series
-from optax_fork.release import pin
-from optax_fork import upstream
-from optax_fork.upstream import processes
-import pytest
 from fork.environments import commit
 from fork.environments import git
 from fork.environments import must_tool
@@ -29,6 +23,12 @@ from fork.environments import offline
 from fork.environments import refused
 from fork.environments import tool
 from fork import fake_main
+from optax_fork.patches import main_branch
+from optax_fork.patches import series
+from optax_fork.release import pin
+from optax_fork import upstream
+from optax_fork.upstream import processes
+import pytest
 
 _CHECKS = upstream.chosen(None)
 # The word that makes a check complain, which check, and what it says.

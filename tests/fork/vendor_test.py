@@ -16,12 +16,12 @@
 
 import sys
 
+from fork.environments import fork_version
 import optax_fork
 from optax_fork.build import vendor
 from optax_fork.patches import patching
 from optax_fork.release import pin
 import pytest
-from fork.environments import fork_version
 
 
 @pytest.mark.parametrize(
