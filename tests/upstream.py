@@ -12,10 +12,10 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""Runs Optax's own tests, and those of the patches, in the installed fork.
+"""Runs Optax's own tests, and those beside our modules, on the installed fork.
 
 `python tests/upstream.py [--full | --rest] [ARGUMENT ...]`: tests of the
-modules that the series touches, but for the long ones below. With `--full`, all
+modules that the fork changes or adds, but for the long ones below. With `--full`, all
 tests of all modules; with `--rest`, those that the short form leaves out. Other
 arguments are pytest's.
 """
@@ -25,12 +25,9 @@ import pathlib
 import sys
 import tempfile
 
-from optax_fork.patches import series
 from optax_fork.release import manifest
 from optax_fork.upstream import compilation_cache
 import pytest
-
-_PATCHES = pathlib.Path(__file__).resolve().parents[1] / 'patches'
 
 # They fail on pristine 0.2.8 with JAX 0.10, too. Two of freezing fail there and
 # pass on the fork.
@@ -94,10 +91,11 @@ _ADDED = 'test_raw_model'
 
 
 def _touched(packages: pathlib.Path) -> list[str]:
-  """Returns the test modules of what the series touches, those it adds, too."""
+  """Returns the test modules of what the fork changes or adds."""
   tests = {
       path if path.endswith('_test.py') else path.replace('.py', '_test.py')
-      for path in series.touched(series.read(_PATCHES))
+      for path, entry in manifest.read(packages)['files'].items()
+      if 'patches' in entry or 'added' in entry
   }
   # Optimizers of `contrib` have none of their own: `_common_test` is theirs.
   return sorted(path for path in tests if (packages / path).is_file())

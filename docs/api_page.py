@@ -14,7 +14,7 @@
 # ==============================================================================
 """Makes docs/api.md from the docstrings of the installed fork.
 
-`python tests/support/api_page.py` writes the page. It compares the fork with
+`python docs/api_page.py` writes the page. It compares the fork with
 pristine Optax: a new name has its whole docstring there, any other name the
 sentences and arguments that are new. tests/regression/api_page_test.py fails
 where the page is another, and tests/regression/docs_test.py runs its examples.
@@ -30,7 +30,7 @@ from typing import Iterator, NamedTuple, Optional
 import optax
 from optax_fork.release import pristine
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / 'docs' / 'api.md'
+PAGE = pathlib.Path(__file__).resolve().with_name('api.md')
 
 # `text` raises an error where a name that belongs on the page is missing here.
 _TOPICS = {
@@ -99,7 +99,7 @@ comes with its signature and its whole docstring. Any other name comes with its
 new arguments, and with the sentences that the fork adds to its docstring;
 `help(optax.masked)` shows all of it. [How to](README.md) has the words.
 
-`python tests/support/api_page.py` makes this page from the installed fork.
+`python docs/api_page.py` makes this page from the installed fork.
 
 """
 
