@@ -20,7 +20,6 @@ import optax_fork
 from optax_fork.patches import series
 from optax_fork.release import manifest
 from optax_fork.release import pin
-from optax_fork import status
 
 _SUMS = pathlib.Path(__file__).resolve().parents[1] / 'patches' / series.SUMS
 
@@ -32,7 +31,7 @@ def digest() -> str:
     ForkError: when the Optax that is imported is no fork as it was built, or
       was built from other patches than those of this checkout.
   """
-  found = status.inspect()
+  found = manifest.inspect()
   if not found['intact']:
     raise optax_fork.ForkError(
         f'The Optax in {found["location"]} is not an intact fork:'

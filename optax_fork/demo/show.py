@@ -25,7 +25,7 @@ from optax_fork.demo import plot
 from optax_fork.demo import points
 from optax_fork.demo import tables
 from optax_fork.demo import training
-from optax_fork import status
+from optax_fork.release import manifest
 
 
 def show(steps: int, saved: files.Files) -> None:
@@ -105,7 +105,7 @@ def _check_fork() -> str:
   Raises:
     ForkError: when it is upstream's.
   """
-  found = status.inspect()
+  found = manifest.inspect()
   # A git checkout has no manifest: ask it for what the series adds.
   if not hasattr(optax.transforms, 'mask_callable'):
     raise optax_fork.ForkError(

@@ -92,3 +92,39 @@ def damage(root: pathlib.Path, manifest: dict[str, Any]) -> list[str]:
   return pin.compare(root, recorded) + [
       f'{name} is not of the fork' for name in extra
   ]
+
+
+def inspect() -> dict[str, Any]:
+  """Returns what is known of the Optax that ``import optax`` gives.
+
+  Returns:
+    A dict that JSON can hold: ``intact`` (bool), ``reason`` (why not, or None),
+    ``location`` (the directory of the package, or None), ``version``,
+    ``upstream`` (the base version), ``patches`` (names) and ``damaged`` (a line
+    for each file that is not as it was built).
+  """
+  found = {
+      'intact': False,
+      'reason': None,
+      'location': None,
+      'version': None,
+      'upstream': None,
+      'patches': [],
+      'damaged': [],
+  }
+  root = imported()
+  if root is None:
+    return found | {'reason': 'no Optax is installed here'}
+  found['location'] = str(root / 'optax')
+  recorded = read(root)
+  if recorded is None:
+    if (root / '.git').exists():
+      reason = 'this is a git checkout, such as the work tree, not a build'
+    else:
+      reason = 'this is upstream Optax: it has no manifest of the fork'
+    return found | {'reason': reason}
+  found |= {k: recorded[k] for k in ('version', 'upstream', 'patches')}
+  found['damaged'] = damage(root, recorded)
+  if found['damaged']:
+    return found | {'reason': 'files are not as they were built'}
+  return found | {'intact': True}

@@ -5,8 +5,9 @@
 `raw.py` says what a raw model is, and how its params are taken out of it.
 """
 
+from collections.abc import Callable
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 from optax._src import hidden
@@ -104,3 +105,43 @@ def unlift(init: Any, update: Any) -> tuple[Any, Any]:
   return tuple(
       fn.__wrapped__ if isinstance(fn, _Lifted) else fn for fn in (init, update)
   )
+
+
+class _Functions(NamedTuple):
+  init: Any
+  update: Any
+
+
+# A class of its own, since a NamedTuple can't define `__new__`.
+class Transformation(_Functions):
+  """The functions of a transformation, which take raw models."""
+
+  __slots__ = ()
+
+  def __new__(cls, init: Any, update: Any):
+    # All transformations come here, so this is where they take raw models.
+    return super().__new__(cls, *lift(init, update))
+
+  def __getnewargs__(self):
+    # Pickles and copies hold the functions alone, as they did before.
+    return unlift(*self)
+
+  @classmethod
+  def _make(cls, iterable):  # pylint: disable=arguments-differ
+    # `_replace` comes here, which calls no `__new__`.
+    return super()._make(lift(*super()._make(iterable)))
+
+
+def lift_method(update: Callable[..., Any]) -> Callable[..., Any]:
+  """Lets a method ``update`` take raw params."""
+
+  @functools.wraps(update)
+  def lifted(self, updates, state, params=None, **extra_args):
+    part = hidden.hide(updates, state, params)
+    if part is not None:
+      updates, state, put_back = part
+      return put_back(*self.update(updates, state, params, **extra_args))
+    params, extra_args = raw.align_args(updates, params, extra_args)
+    return update(self, updates, state, params, **extra_args)
+
+  return lifted

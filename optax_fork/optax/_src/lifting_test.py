@@ -12,6 +12,7 @@ from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 from optax._src import base
+from optax._src import raw_model_test_case
 from optax._src import test_utils
 
 
@@ -55,7 +56,7 @@ class LiftTest(parameterized.TestCase):
   )
   def test_raw_model(self, make_tx):
     tx = make_tx()
-    model = test_utils.RawModel.create()
+    model = raw_model_test_case.RawModel.create()
     state = tx.init(model)
     test_utils.assert_trees_all_equal(state, tx.init(model.params()))
     test_utils.assert_trees_all_equal(state, tx.init(params=model))
@@ -73,7 +74,7 @@ class LiftTest(parameterized.TestCase):
 
   @parameterized.parameters('value_fn', 'obj_fn', 'grad_fn')
   def test_functions_of_params_get_the_model(self, name):
-    model = test_utils.RawModel.create()
+    model = raw_model_test_case.RawModel.create()
 
     def update_fn(updates, state, params, **extra_args):
       self.assertIsNone(params.activation)
@@ -93,7 +94,7 @@ class LiftTest(parameterized.TestCase):
 
   def test_gradients_of_functions_of_params_are_cut(self):
     """Of all that a user's function returns, the optimizer sees its part."""
-    model = test_utils.RawModel.create()
+    model = raw_model_test_case.RawModel.create()
 
     def update_fn(updates, state, params, **extra_args):
       del updates
@@ -186,7 +187,7 @@ class LiftTest(parameterized.TestCase):
     self.assertEqual(tx.name, 'x')
     new_tx = tx._replace(init=lambda params: ())
     self.assertIsInstance(new_tx, Named)
-    self.assertEqual(new_tx.init(test_utils.RawModel.create()), ())
+    self.assertEqual(new_tx.init(raw_model_test_case.RawModel.create()), ())
     with self.assertRaises(TypeError):
       Named._make([_init])
 

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from optax._src import alias
 from optax._src import combine
 from optax._src import linesearch
+from optax._src import raw_model_test_case
 from optax._src import test_utils
 from optax._src import transform
 from optax._src import update
@@ -84,7 +85,7 @@ class LinesearchRawModelsTest(parameterized.TestCase):
     """A raw model takes the steps that its params take."""
     opt = combine.chain(transform.scale_by_lbfgs(), transform.scale(-1.0))
     opt = combine.chain(opt, make_search())
-    model = test_utils.RawModel.create()
+    model = raw_model_test_case.RawModel.create()
 
     def loss_of_params(params):
       self.assertIsNone(params.activation)
@@ -117,7 +118,7 @@ class LinesearchRawModelsTest(parameterized.TestCase):
     self.assertLess(values[-1], values[0])
 
   def test_value_and_grad_from_state_of_raw_model(self):
-    model = test_utils.RawModel.create()
+    model = raw_model_test_case.RawModel.create()
     loss = lambda model, scale, *, offset: scale * model.loss() + offset
     value_and_grad = linesearch.value_and_grad_from_state(loss)
     state = alias.lbfgs().init(model)
@@ -140,7 +141,7 @@ class LinesearchRawModelsTest(parameterized.TestCase):
 
   def test_value_and_grad_from_state_of_masked_raw_model(self):
     """What is stored is the gradient of a view, so all is computed."""
-    model = test_utils.RawModel.create()
+    model = raw_model_test_case.RawModel.create()
     tx = _masking.masked(
         alias.lbfgs(), lambda p: jax.tree.map(lambda x: x.ndim > 1, p)
     )

@@ -36,6 +36,12 @@ def not_a_transformation(value: Any) -> TypeError:
   return TypeError(message)
 
 
+def check_transformation(value: Any) -> None:
+  """Raises an error if something has no ``init`` or no ``update``."""
+  if not (hasattr(value, 'init') and hasattr(value, 'update')):
+    raise not_a_transformation(value)
+
+
 def of_params(fn: Callable[_P, _T]) -> Callable[_P, _T]:
   """Makes a function ``tree_*`` name a raw model as the reason if it fails.
 

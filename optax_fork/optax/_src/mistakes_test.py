@@ -6,8 +6,8 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
+from optax._src import raw_model_test_case
 import optax
-from optax._src import test_utils
 
 
 class NoTransformationTest(parameterized.TestCase):
@@ -124,7 +124,7 @@ class UpdateTest(parameterized.TestCase):
     self.assertNotIn('`init` saw', str(raised.exception))
 
   def test_model_instead_of_a_state(self):
-    model = test_utils.RawModel.create()
+    model = raw_model_test_case.RawModel.create()
     tx = optax.adam(0.1)
     with self.assertRaisesRegex(ValueError, 'the state, then the params'):
       tx.update(model.grads(), model, tx.init(model))

@@ -111,3 +111,20 @@ def align_args(
       to_view=lambda tree: views.align(tree, updates),
       to_full=lambda view: views.join(view, params),
   )
+
+
+def view_function(
+    fn: Callable[..., Any], model: Any, grad: Any
+) -> tuple[Callable[..., Any], Any]:
+  """Gets a function of the params of a model, and these.
+
+  Args:
+    fn: function of what may be a raw model, and of other arguments.
+    model: the model, or params.
+    grad: a gradient of the params. Those that have none are left out.
+
+  Returns:
+    The function, whose first argument is a view of the model, and the view.
+  """
+  view = views.align(get_view(model), grad)
+  return lambda p, *a, **kw: fn(views.join(p, model), *a, **kw), view

@@ -9,6 +9,7 @@ from optax._src import alias
 from optax._src import alias_test
 from optax._src import base
 from optax._src import lookahead
+from optax._src import raw_model_test_case
 from optax._src import test_utils
 from optax._src import update
 from optax.transforms import _accumulation
@@ -21,7 +22,7 @@ class RawOptimizersTest(parameterized.TestCase):
     """A raw model has the updates and the state that its params have."""
     opt = alias_test._get_opt(self, opt_name)(**opt_kwargs)
     opt = base.with_extra_args_support(opt)
-    model = test_utils.RawModel.create()
+    model = raw_model_test_case.RawModel.create()
     grads, value = model.grads(), model.loss()
 
     def run(params):
@@ -42,7 +43,7 @@ class RawOptimizersTest(parameterized.TestCase):
     optimizer = lookahead.lookahead(
         alias.adam(0.1), 2, slow_step_size=0.5, reset_state=reset_state
     )
-    model = test_utils.RawModel.create()
+    model = raw_model_test_case.RawModel.create()
     grads = model.grads()
 
     def run(to_params, num_steps=3):
@@ -67,12 +68,12 @@ class RawOptimizersTest(parameterized.TestCase):
     optimizer = _accumulation.MultiSteps(
         alias.adamw(0.1), 2, should_skip_update_fn=should_skip_update_fn
     )
-    model = test_utils.RawModel.create()
+    model = raw_model_test_case.RawModel.create()
 
     def run(params):
       state = optimizer.init(params)
       for _ in range(4):
-        grads = test_utils.RawModel.create().grads()
+        grads = raw_model_test_case.RawModel.create().grads()
         updates, state = optimizer.update(grads, state, params)
         params = update.apply_updates(params, updates)
       return params, state
@@ -85,7 +86,7 @@ class RawOptimizersTest(parameterized.TestCase):
 
   def test_multi_steps_of_a_line_search(self):
     optimizer = _accumulation.MultiSteps(alias.lbfgs(), 1)
-    model = test_utils.RawModel.create()
+    model = raw_model_test_case.RawModel.create()
     state = optimizer.init(model)
     for _ in range(3):
       value, grads = model.loss(), model.grads()

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from optax._src import raw
+from optax._src import raw_model_test_case
 from optax._src import test_utils
 from optax.transforms import _masking
 
@@ -124,7 +125,7 @@ class ViewTest(parameterized.TestCase):
     self.assertEqual(is_raw, [True])
 
   def test_view_of_traced_model(self):
-    model = test_utils.RawModel.create()
+    model = raw_model_test_case.RawModel.create()
 
     @jax.jit
     def f(weight, key):
@@ -135,7 +136,7 @@ class ViewTest(parameterized.TestCase):
     test_utils.assert_trees_all_equal(view, model.params())
 
   def test_view_with_predicate(self):
-    model = test_utils.RawModel.create()
+    model = raw_model_test_case.RawModel.create()
     view = raw.get_view(model, raw.is_array)
     self.assertIs(view.weight, model.weight)
     self.assertIs(view.num_steps, model.num_steps)

@@ -8,6 +8,7 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
+from optax._src import raw_model_test_case
 from optax._src import test_utils
 from optax._src import update
 
@@ -19,7 +20,7 @@ class RawUpdatesTest(parameterized.TestCase):
 
   @parameterized.parameters(True, False)
   def test_apply_updates_raw_model(self, jit):
-    model = test_utils.RawModel.create()
+    model = raw_model_test_case.RawModel.create()
     updates = jax.tree.map(lambda p: 2 * p, model.params())
 
     def f(updates):
@@ -43,9 +44,9 @@ class RawUpdatesTest(parameterized.TestCase):
 
   @parameterized.parameters(True, False)
   def test_incremental_update_raw_model(self, jit):
-    old = test_utils.RawModel.create()
+    old = raw_model_test_case.RawModel.create()
     new = dataclasses.replace(
-        test_utils.RawModel.create(),
+        raw_model_test_case.RawModel.create(),
         weight=5 * old.weight,
         bias=5 * old.bias,
         dropout_rate=0.3,
@@ -63,7 +64,7 @@ class RawUpdatesTest(parameterized.TestCase):
     test_utils.assert_trees_all_close(new_params, expected)
 
   def test_incremental_update_raw_model_and_params(self):
-    model = test_utils.RawModel.create()
+    model = raw_model_test_case.RawModel.create()
     params = jax.tree.map(lambda p: 3 * p, model.params())
     expected = jax.tree.map(lambda p: 2 * p, model.params())
     for new, old in ((model, params), (params, model)):
@@ -72,9 +73,9 @@ class RawUpdatesTest(parameterized.TestCase):
 
   @parameterized.product(is_update_step=[True, False], jit=[True, False])
   def test_periodic_update_raw_model(self, is_update_step, jit):
-    old = test_utils.RawModel.create()
+    old = raw_model_test_case.RawModel.create()
     new = dataclasses.replace(
-        test_utils.RawModel.create(),
+        raw_model_test_case.RawModel.create(),
         weight=2 * old.weight,
         num_steps=old.num_steps + 2,
         dropout_rate=0.3,
@@ -93,7 +94,7 @@ class RawUpdatesTest(parameterized.TestCase):
     )
 
   def test_periodic_update_raw_model_and_params(self):
-    model = test_utils.RawModel.create()
+    model = raw_model_test_case.RawModel.create()
     params = jax.tree.map(lambda p: 2 * p, model.params())
     with self.subTest('to params'):
       new_params = update.periodic_update(model, params, 2, 2)

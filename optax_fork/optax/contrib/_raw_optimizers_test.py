@@ -7,6 +7,7 @@ from absl.testing import parameterized
 import jax
 from optax._src import alias
 from optax._src import base
+from optax._src import raw_model_test_case
 from optax._src import test_utils
 from optax.contrib import _common_test
 from optax.contrib import _sam
@@ -21,7 +22,7 @@ class RawOptimizersTest(parameterized.TestCase):
     if wrapper_name is not None:
       opt = _common_test._wrap_opt(opt, wrapper_name, wrapper_kwargs)
     opt = base.with_extra_args_support(opt)
-    model = test_utils.RawModel.create()
+    model = raw_model_test_case.RawModel.create()
     params, grads, value = model.params(), model.grads(), model.loss()
 
     def run(state, params, loss):
@@ -42,7 +43,7 @@ class RawOptimizersTest(parameterized.TestCase):
 
   def test_opaque_sam(self):
     opt = _sam.sam(alias.sgd(0.1), alias.sgd(0.1), opaque_mode=True)
-    model = test_utils.RawModel.create()
+    model = raw_model_test_case.RawModel.create()
 
     def grad_fn(params, _):
       # The activation is what the params lack.

@@ -52,6 +52,13 @@ _STATIC_TYPES = {
 }
 
 
+def are_arguments(names: set[str], signature: inspect.Signature) -> bool:
+  """Whether there may be arguments of these names, in ``**kwargs`` perhaps."""
+  parameters = signature.parameters
+  has_kwargs = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+  return has_kwargs or names.issubset(parameters)
+
+
 def static_by_default(
     factory: Callable[..., Any],
 ) -> Callable[[str, Any], str]:

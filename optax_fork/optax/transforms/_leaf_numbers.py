@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from optax._src import base
+from optax._src import wrappers
 from optax.transforms import _resolving
 from optax.tree_utils import _flat_params
 from optax.tree_utils import _state_utils
@@ -51,7 +52,9 @@ def scale(step_sizes: Any) -> base.GradientTransformation:
   return _with_init('step_size', step_sizes, update_fn)
 
 
-def add_decayed_weights(weight_decays: Any) -> base.GradientTransformation:
+def add_decayed_weights(
+    weight_decays: Any, mask: Any = None
+) -> base.GradientTransformation:
   """Decays as :func:`optax.add_decayed_weights`, each leaf by its own rate."""
 
   def decay_leaf(weight_decay, g, p):
@@ -63,7 +66,8 @@ def add_decayed_weights(weight_decays: Any) -> base.GradientTransformation:
     updates = _map(decay_leaf, 'weight_decay', weight_decays, updates, params)
     return updates, state
 
-  return _with_init('weight_decay', weight_decays, update_fn)
+  tx = _with_init('weight_decay', weight_decays, update_fn)
+  return tx if mask is None else wrappers.masked(tx, mask)
 
 
 def _with_init(name, numbers, update_fn):

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from optax._src import raw_model_test_case
 from optax._src import test_utils
 
 _PARAMS = {
@@ -118,7 +119,7 @@ class LeafNumbersTest(parameterized.TestCase):
       test_utils.assert_trees_all_equal(updates['b']['d'], 4 * params['a'])
 
   def test_raw_model(self):
-    model = test_utils.RawModel.create()
+    model = raw_model_test_case.RawModel.create()
     grads = jax.tree.map(jnp.ones_like, optax.tree.params(model))
     numbers = optax.tree.path_labels({'0': 1, '1': 0.5})
     for numbers in (numbers, numbers(model)):

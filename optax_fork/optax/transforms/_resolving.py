@@ -8,7 +8,8 @@ a function may be a PyTree (such as :class:`jax.tree_util.Partial`). The
 structure of the params does.
 """
 
-from collections.abc import Callable, Collection, Hashable
+import collections
+from collections.abc import Callable, Collection, Hashable, Mapping
 import math
 import reprlib
 import textwrap
@@ -19,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from optax._src import base
 from optax._src import nnx_types
+from optax.tree_utils import _state_utils
 
 
 def _is_node_prefix(
@@ -161,6 +163,16 @@ def resolve_mask(
   return resolve(mask, params, to_bool, name=name)
 
 
+def leave_out(mask: base.PyTree, tree: base.PyTree, hole: Any) -> base.PyTree:
+  """Puts holes for what a mask leaves out, and None where it has no bool."""
+  return jax.tree.map(
+      lambda m, x: x if m else None if m is None else hole,
+      mask,
+      tree,
+      is_leaf=lambda m: m is None,
+  )
+
+
 def to_bool(leaf: Any) -> bool:
   if isinstance(leaf, bool):
     return leaf
@@ -203,8 +215,13 @@ def resolve_labels(
     labels: the labels there are, as a set or as the keys of a mapping.
 
   Returns:
-    The labels as they are, in a PyTree that is a prefix of the params.
+    The labels as they are, in a PyTree that is a prefix of the params. None for
+    the placeholder of ``tree_map_params``, which ``masked`` passes on, whatever
+    the mask.
   """
+  # pylint: disable-next=protected-access
+  if isinstance(params, _state_utils._ParamsPlaceholder):
+    return None
 
   def to_label(leaf):
     if isinstance(leaf, jax.core.Tracer):
@@ -220,6 +237,37 @@ def resolve_labels(
     )
 
   return resolve(param_labels, params, to_label, name='param_labels')
+
+
+def check_transforms(transforms: Any, param_labels: Any) -> None:
+  """Raises an error if the arguments of ``partition`` are the wrong way round.
+
+  Args:
+    transforms: what should be transformations by label.
+    param_labels: what should be labels.
+
+  Raises:
+    TypeError: If they are not.
+  """
+  has_transforms = lambda tree: isinstance(tree, Mapping) and any(
+      isinstance(x, base.GradientTransformation) for x in tree.values()
+  )
+  if not hasattr(transforms, 'items') or has_transforms(param_labels):
+    raise TypeError(
+        '`partition` takes the transformations by label first, and then the'
+        f' labels: `partition({{label: optax.adam(...)}}, labels)`. Its first'
+        f' argument is {transforms!r}.'
+    )
+
+
+def sortable(by_label: dict[Any, Any]) -> dict[Any, Any]:
+  """Gets a dict that JAX can flatten, whatever the labels are."""
+  # JAX sorts the keys of a dict, but not all labels have an order.
+  try:
+    sorted(by_label)
+  except TypeError:
+    return collections.OrderedDict(by_label)
+  return by_label
 
 
 def resolve_dimension_numbers(

@@ -13,6 +13,7 @@ from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 import optax
+from optax._src import raw_model_test_case
 from optax._src import test_utils
 import optax.tree
 
@@ -203,7 +204,7 @@ class LeafMaskTest(parameterized.TestCase):
     self.assertEqual(mask, _net([True, True], [False, False], False))
 
   def test_raw_model(self):
-    model = test_utils.RawModel.create()
+    model = raw_model_test_case.RawModel.create()
     mask = optax.tree.leaf_mask(lambda x: x.ndim > 1)(model)
     self.assertIs(mask.weight, True)
     self.assertEqual(sum(jax.tree.leaves(mask)), 1)

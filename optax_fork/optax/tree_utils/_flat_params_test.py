@@ -3,7 +3,7 @@
 """Tests for methods in `optax.tree_utils._flat_params.py`."""
 
 from absl.testing import absltest
-from optax._src import test_utils
+from optax._src import raw_model_test_case
 from optax.transforms import _masking
 from optax.tree_utils import _flat_params
 
@@ -22,7 +22,7 @@ class FlatParamsTest(absltest.TestCase):
     self.assertEqual(flat.unflatten([4, 5, 6]), expected)
 
   def test_only_params_of_raw_models_are_choosable(self):
-    flat = _flat_params.FlatParams(test_utils.RawModel.create())
+    flat = _flat_params.FlatParams(raw_model_test_case.RawModel.create())
     self.assertEqual(sum(flat.is_choosable), 2)
 
   def test_paths_are_listed_with_the_nearest_first(self):

@@ -10,6 +10,8 @@ from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 from optax import tree
+from optax import tree_utils
+from optax._src import raw_model_test_case
 from optax._src import test_utils
 
 _ARGS = {
@@ -41,7 +43,7 @@ _ARGS = {
 class ParamsTest(parameterized.TestCase):
 
   def test_params(self):
-    model = test_utils.RawModel.create()
+    model = raw_model_test_case.RawModel.create()
     params = tree.params(model)
     self.assertIs(params.weight, model.weight)
     self.assertIsNone(params.activation)
@@ -76,6 +78,7 @@ class ParamsTest(parameterized.TestCase):
     self.assertTrue(inspect.isfunction(fn))
     self.assertIs(pickle.loads(pickle.dumps(fn)), fn)
     self.assertEqual(fn.__name__, f'tree_{name}')
+    self.assertIs(getattr(tree_utils, f'tree_{name}'), fn)
 
   def test_other_errors_are_the_same(self):
     with self.assertRaises(ValueError) as raised:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from optax import tree
 from optax._src import alias
+from optax._src import raw_model_test_case
 from optax._src import test_utils
 from optax._src import update
 from optax.transforms import _freezing
@@ -95,7 +96,7 @@ class SplitTest(parameterized.TestCase):
     self.assertGreater(whole.count('dot_general'), 1)
 
   def test_raw_model(self):
-    model = test_utils.RawModel.create()
+    model = raw_model_test_case.RawModel.create()
     for mask in (
         tree.where_mask(lambda model: model.weight),
         lambda model: jax.tree.map(lambda x: getattr(x, 'ndim', 0) == 2, model),
@@ -111,7 +112,7 @@ class SplitTest(parameterized.TestCase):
       self.assertEqual(grad.weight.shape, model.weight.shape)
 
   def test_static_leaves_are_in_the_rest(self):
-    model = test_utils.RawModel.create()
+    model = raw_model_test_case.RawModel.create()
     part, rest = tree.split(model, True)
     test_utils.assert_trees_all_equal(part, tree.params(model))
     self.assertIsNone(rest.weight)
