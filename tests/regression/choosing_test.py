@@ -27,6 +27,8 @@ import optax
 from support import flax_models
 from support import models
 from support.variants import ALL
+from support.variants import each
+from support.variants import in_all_variants
 from support.variants import named
 
 
@@ -72,52 +74,51 @@ def _stack():
   return eqx.filter_vmap(_Block)(jax.random.split(jax.random.key(0), 3))
 
 
-# Params with a last layer that has a weight and a bias: how its path ends, and
+# Params with a last layer that has a weight and a bias, how its path ends, and
 # an accessor for it.
 _TREES = {
-    'module': (models.Net, 'layers/1', lambda p: p.layers[1]),
-    'raw_module': (
-        models.MODELS['mlp'], 'layers/1', lambda p: p.layers[1]
+    'module': in_all_variants(
+        lambda: (models.Net(), 'layers/1', lambda p: p.layers[1])
     ),
-    'filtered_module': (
-        lambda: models.params_of(models.MODELS['mlp']())[0],
+    'raw_module': lambda: (
+        models.MODELS['mlp'](), 'layers/1', lambda p: p.layers[1]
+    ),
+    'filtered_module': lambda: (
+        models.params_of(models.MODELS['mlp']())[0],
         'layers/1',
         lambda p: p.layers[1],
     ),
-    'named_tuple_of_modules': (
-        models.MODELS['named_tuple'], 'mlp/layers/1', lambda p: p.mlp.layers[1]
+    'named_tuple_of_modules': lambda: (
+        models.MODELS['named_tuple'](),
+        'mlp/layers/1',
+        lambda p: p.mlp.layers[1],
     ),
-    'dict_in_a_list': (
-        lambda: [{'w': jnp.ones((2, 2))}, {'w': jnp.ones((2, 2)),
-                                           'b': jnp.ones(2)}],
+    'dict_in_a_list': lambda: (
+        [{'w': jnp.ones((2, 2))}, {'w': jnp.ones((2, 2)), 'b': jnp.ones(2)}],
         '1',
         lambda p: p[1],
     ),
-    'linen': (
-        lambda: flax_models.linen_params(jnp.ones(3)),
+    'linen': in_all_variants(
+        lambda: (
+            flax_models.linen_params(jnp.ones(3)), 'last', lambda p: p['last']
+        )
+    ),
+    'nnx_state': lambda: (
+        nnx.as_pure(nnx.state(flax_models.Nnx(), nnx.Param)),
         'last',
         lambda p: p['last'],
     ),
-    'nnx_state': (
-        lambda: nnx.as_pure(nnx.state(flax_models.Nnx(), nnx.Param)),
-        'last',
-        lambda p: p['last'],
-    ),
-    'nnx_params': (
-        lambda: nnx.state(flax_models.Nnx(), nnx.Param),
-        'last',
-        lambda p: p['last'],
+    'nnx_params': lambda: (
+        nnx.state(flax_models.Nnx(), nnx.Param), 'last', lambda p: p['last']
     ),
 }  # fmt: skip
 
 
 class ChoosingTest(chex.TestCase):
 
-  @chex.variants(**ALL)
-  @named(_TREES)
+  @each(_TREES)
   def test_path_and_accessor_choose_the_same_node(self, make):
-    make, path, where = make
-    model = make()
+    model, path, where = make()
     params, _ = models.params_of(model)
     ones = jax.tree.map(jnp.ones_like, params)
     wanted = jax.tree.map(lambda x: np.ones(x.shape, x.dtype), params)

@@ -29,7 +29,7 @@ from support import models
 from support.models import Net
 from support.models import weight_mask
 from support.variants import ALL
-from support.variants import named
+from support.variants import each
 
 _SGD = optax.sgd(0.5, momentum=0.5)
 
@@ -47,15 +47,13 @@ class FreezingTest(chex.TestCase):
     )
     chex.assert_trees_all_equal(updates, wanted)
 
-  @chex.variants(**ALL)
-  @named(FUNCTIONS | TREES)
+  @each(FUNCTIONS | TREES)
   def test_train_mask_says_what_is_trained(self, make):
     self._assert_trains(
         optax.selective_transform(_SGD, train_mask=make()), weight_mask(Net())
     )
 
-  @chex.variants(**ALL)
-  @named(FUNCTIONS | TREES)
+  @each(FUNCTIONS | TREES)
   def test_freeze_mask_says_what_is_not(self, make):
     chosen = jax.tree.map(lambda m: not m, weight_mask(Net()))
     self._assert_trains(

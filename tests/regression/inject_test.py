@@ -29,7 +29,7 @@ from support.models import arange_like
 from support.models import Net
 from support.models import weight_mask
 from support.variants import ALL
-from support.variants import named
+from support.variants import each
 
 
 def _schedule(count):
@@ -76,8 +76,7 @@ class InjectTest(chex.TestCase):
     chex.assert_trees_all_close(found, wanted, rtol=1e-4)
     return state
 
-  @chex.variants(**ALL)
-  @named(FUNCTIONS | TREES)
+  @each(FUNCTIONS | TREES)
   def test_every_mask_decays_as_without_injection(self, make):
     settings = dict(learning_rate=_schedule, weight_decay=0.25)
     state = self._assert_same(

@@ -67,7 +67,9 @@ def _ways(solver):
 
 # The default L-BFGS, which is slow to compile, is in raw_models_test.
 _SOLVERS = {
-    'backtracking': lambda: optax.chain(optax.scale(-1.0), BACKTRACKING),
+    'backtracking': variants.in_all_variants(
+        lambda: optax.chain(optax.scale(-1.0), BACKTRACKING)
+    ),
     'lbfgs': lambda: LBFGS,
     'flat_lbfgs': lambda: optax.flatten(LBFGS),
     'zoom': lambda: optax.chain(
@@ -89,8 +91,7 @@ class LineSearchTest(chex.TestCase):
     chex.assert_trees_all_equal(params.hidden, _params().hidden)
     return params
 
-  @chex.variants(**variants.WITH_JAX_ARRAYS)
-  @variants.named(_SOLVERS)
+  @variants.each(_SOLVERS, variants.WITH_JAX_ARRAYS)
   def test_frozen_leaves_stay_and_the_loss_falls(self, make):
     self._train(_ways(make())['selective'])
 

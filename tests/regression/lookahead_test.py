@@ -20,14 +20,12 @@ import numpy as np
 import optax
 from support import models
 from support.models import weight_mask
-from support.variants import ALL
-from support.variants import named
+from support.variants import each
 
 
 class LookaheadTest(chex.TestCase):
 
-  @chex.variants(**ALL)
-  @named(models.FILTERED_AND_RAW)
+  @each(models.FILTERED_AND_RAW)
   def test_slow_params_go_half_of_the_way_where_the_mask_chooses(self, make):
     model = make()
     params, _ = models.params_of(model)

@@ -26,13 +26,12 @@ from support import models
 from support.models import Net
 from support.models import weight_mask
 from support.variants import ALL
-from support.variants import named
+from support.variants import each
 
 
 class MapParamsTest(chex.TestCase):
 
-  @chex.variants(**ALL)
-  @named(FUNCTIONS | TREES)
+  @each(FUNCTIONS | TREES)
   def test_every_mask(self, make):
     net = Net()
     transform = optax.masked(optax.trace(0.9), make())

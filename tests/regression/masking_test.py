@@ -31,8 +31,8 @@ from support.models import arange_like
 from support.models import Net
 from support.models import weight_mask
 from support.variants import ALL
+from support.variants import each
 from support.variants import named
-from support.variants import TRACED
 
 
 class MaskedTest(chex.TestCase):
@@ -49,16 +49,14 @@ class MaskedTest(chex.TestCase):
     chex.assert_trees_all_equal_structs(found, wanted)
     chex.assert_trees_all_equal(found, wanted)
 
-  @chex.variants(**ALL)
-  @named(FUNCTIONS | TREES)
+  @each(FUNCTIONS | TREES)
   def test_weights_of_a_module(self, make):
     net = Net()
     self._assert_triples(
         optax.masked(optax.scale(3.0), make()), net, weight_mask(net)
     )
 
-  @chex.variants(**ALL)
-  @named({k: v for k, v in FUNCTIONS.items() if k != 'returns_prefix'})
+  @each({k: v for k, v in FUNCTIONS.items() if k != 'returns_prefix'})
   def test_weights_of_a_dict(self, make):
     params = {'w': jnp.ones((2, 3)), 'b': (jnp.ones(3), jnp.ones(()))}
     self._assert_triples(
@@ -91,8 +89,7 @@ class MaskedTest(chex.TestCase):
     mask = {'net': weight_mask(Net()), 'scale': True}
     self._assert_triples(optax.masked(optax.scale(3.0), mask), params, mask)
 
-  @chex.variants(**ALL)
-  @named({k: TREES[k] for k in ('module', 'numpy_bools')} | FUNCTIONS)
+  @each({k: TREES[k] for k in ('module', 'numpy_bools')} | FUNCTIONS)
   def test_masked_inside_masked_takes_what_both_choose(self, make):
     if make is FUNCTIONS['returns_prefix']:
       make = FUNCTIONS['function']  # There the node is a MaskedNode.
@@ -114,8 +111,7 @@ class MaskedTest(chex.TestCase):
     inner = optax.masked(optax.scale(3.0), weight_mask)
     self._assert_triples(optax.masked(inner, nothing), net, nothing)
 
-  @chex.variants(**ALL)
-  @named({k: TREES[k] for k in ('module', 'jax_1d')})
+  @each({k: TREES[k] for k in ('module', 'jax_1d')})
   def test_masked_inside_partition(self, make):
     net = Net()
     labels = lambda params: jax.tree.map(
@@ -138,8 +134,7 @@ class AdamWTest(chex.TestCase):
 
   without_decay = {}  # The last of three updates, by variant.
 
-  @chex.variants(**ALL)
-  @named(FUNCTIONS | TREES)
+  @each(FUNCTIONS | TREES)
   def test_decay_is_subtracted_from_the_weights_alone(self, make):
     net = Net()
     grads = arange_like(net)
@@ -266,7 +261,7 @@ class ErrorsTest(chex.TestCase):
     with self.assertRaises(Mine):
       optax.masked(optax.scale(3.0), mask).init(Net())
 
-  @chex.variants(**TRACED)
+  @chex.variants(with_jit=True, with_pmap=True)
   def test_traced_mask_says_that_masks_are_static(self):
     net = Net()
 

@@ -20,14 +20,12 @@ import numpy as np
 import optax
 from support import models
 from support.models import weight_mask
-from support.variants import ALL
-from support.variants import named
+from support.variants import each
 
 
 class MultiStepsTest(chex.TestCase):
 
-  @chex.variants(**ALL)
-  @named(models.FILTERED_AND_RAW)
+  @each(models.FILTERED_AND_RAW)
   def test_every_second_step_is_one_with_the_mean_of_two_gradients(self, make):
     model = make()
     params, _ = models.params_of(model)

@@ -22,7 +22,7 @@ import numpy as np
 import optax
 from support import models
 from support import programs
-from support.variants import ALL
+from support.variants import each
 from support.variants import named
 
 _LAST = optax.tree.where_mask(lambda model: model.layers[-1])
@@ -64,8 +64,7 @@ def _digests(program):
 
 class ParamGroupsTest(chex.TestCase):
 
-  @chex.variants(**ALL)
-  @named(models.FILTERED_AND_RAW)
+  @each(models.FILTERED_AND_RAW)
   def test_each_leaf_has_the_numbers_of_its_group(self, make):
     model = make()
     params, _ = models.params_of(model)

@@ -24,7 +24,8 @@ from support.models import arange_like
 from support.models import Net
 from support.models import weight_mask
 from support.variants import ALL
-from support.variants import named
+from support.variants import each
+from support.variants import in_all_variants
 
 
 def _labels(params, fit='fit'):
@@ -39,22 +40,21 @@ class _Module(eqx.Module):
 
 
 _CASES = {
-    'module': lambda: _labels(Net()),
+    'module': in_all_variants(lambda: _labels(Net())),
     'prefix': lambda: eqx.tree_at(lambda n: n.norm, _labels(Net()), 'fix'),
-    'function': lambda: _labels,
+    'function': in_all_variants(lambda: _labels),
     'partial': lambda: functools.partial(_labels, fit='fit'),
-    'tree_partial': lambda: jax.tree_util.Partial(_labels),
+    'tree_partial': in_all_variants(lambda: jax.tree_util.Partial(_labels)),
     'equinox_partial': lambda: eqx.Partial(_labels, fit='fit'),
-    'filter_jit': lambda: eqx.filter_jit(_labels),
-    'module_that_is_a_function': lambda: _Module('fit'),
+    'filter_jit': in_all_variants(lambda: eqx.filter_jit(_labels)),
+    'module_that_is_a_function': in_all_variants(lambda: _Module('fit')),
     'bound_method_of_module': lambda: _Module('fit').__call__,
 }
 
 
 class PartitionTest(chex.TestCase):
 
-  @chex.variants(**ALL)
-  @named(_CASES)
+  @each(_CASES)
   def test_each_leaf_goes_to_the_transform_of_its_label(self, make):
     net = Net()
     updates = arange_like(net)

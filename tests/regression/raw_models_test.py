@@ -202,8 +202,7 @@ class FunctionsOfModelsTest(chex.TestCase):
         atol=1e-6,
     )
 
-  @chex.variants(**variants.ALL)
-  @variants.named(models.MODELS)
+  @variants.each(models.MODELS)
   def test_apply_updates(self, make):
     def function(old, new):
       (old_params, _), (new_params, _) = map(models.params_of, (old, new))
@@ -212,15 +211,13 @@ class FunctionsOfModelsTest(chex.TestCase):
 
     self._check(make, function, 1.0)
 
-  @chex.variants(**variants.ALL)
-  @variants.named(models.MODELS)
+  @variants.each(models.MODELS)
   def test_incremental_update(self, make):
     self._check(
         make, lambda old, new: optax.incremental_update(new, old, 0.25), 0.25
     )
 
-  @chex.variants(**variants.ALL)
-  @variants.named(models.MODELS)
+  @variants.each(models.MODELS)
   def test_periodic_update(self, make):
     for step, weight in ((4, 1.0), (5, 0.0)):
       self._check(
