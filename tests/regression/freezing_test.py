@@ -21,8 +21,8 @@ import equinox as eqx
 import jax
 import numpy as np
 import optax
-from support.masks import FUNCTIONS
-from support.masks import TREES
+from regression.masks import FUNCTIONS
+from regression.masks import TREES
 from support import models
 from support.models import Net
 from support.models import weight_mask

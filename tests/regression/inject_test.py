@@ -20,8 +20,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from support.masks import FUNCTIONS
-from support.masks import TREES
+from regression.masks import FUNCTIONS
+from regression.masks import TREES
 from support.models import arange_like
 from support.models import Net
 from support.models import weight_mask

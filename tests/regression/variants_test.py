@@ -15,7 +15,7 @@
 """Tests that the short form has each kind and each variant."""
 
 from absl.testing import absltest
-from support import masks
+from regression import masks
 from support import variants
 
 _KINDS = masks.FUNCTIONS | masks.TREES

@@ -22,9 +22,9 @@ import jax
 import numpy as np
 import optax
 from optax import contrib
+from regression.masks import FUNCTIONS
+from regression.masks import TREES
 from support import models
-from support.masks import FUNCTIONS
-from support.masks import TREES
 from support.models import weight_mask
 from support.variants import each
 

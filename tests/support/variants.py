@@ -12,7 +12,7 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""The variants of chex that tests run in, and which of them the short form runs.
+"""The variants of chex that tests run in, in full and in the short form.
 
 `each` writes a test in full: every kind of mask, label, dimension numbers or
 model in every variant. What it marks `full` runs with `--full` alone.
