@@ -144,7 +144,7 @@ def _first_failure(arguments: list[str], path: str) -> Optional[str]:
     return 'a test that does not end'
   if result.returncode == 0:
     return None
-  failed = re.search(r'^(?:FAILED|ERROR) \S*?([^/\s]+)', result.stdout, re.M)
+  failed = re.search(r'^(?:FAILED|ERROR) (\S+)', result.stdout, re.M)
   return failed[1] if failed else f'pytest: {result.stdout[-500:]}'
 
 
