@@ -25,7 +25,7 @@ def _short_form(kinds, **each):
   """Returns the names of what the short form tests."""
 
   def test_it(self, make):
-    """Stands for any test."""
+    del self, make  # It stands for any test.
 
   tests = list(variants.each(kinds, **each)(test_it))
   is_full = lambda test: getattr(test, 'pytestmark', ())

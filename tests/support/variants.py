@@ -60,12 +60,13 @@ def named(kinds):
   )
 
 
-def each(kinds, variants=ALL):
+def each(kinds, variants=None):
   """Returns a decorator that tests each of {kind: function} in each variant.
 
   If no kind is marked with `in_all_variants`, the short form tests all of them
   so. A kind or a variant that it lacked altogether would go unnoticed.
   """
+  variants = ALL if variants is None else variants
   is_marked = lambda make: getattr(make, 'is_in_all_variants', False)
   whole = {kind for kind, make in kinds.items() if is_marked(make)} or {*kinds}
   names = [name for name, is_in in variants.items() if is_in]
