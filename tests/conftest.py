@@ -25,7 +25,6 @@ os.environ['XLA_FLAGS'] = (
 
 from optax_fork.upstream import compilation_cache
 import pytest
-from support import variants
 
 
 @pytest.hookimpl(wrapper=True)
@@ -63,18 +62,12 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-  """Leaves out what is not in the short form; what is must test everything."""
-  every = [item.nodeid for item in items]
-  short = variants.short_form(every)
-  is_whole = not any('::' in arg for arg in config.args)
-  if is_whole and (problems := variants.problems(every, short)):
-    raise pytest.UsageError(*problems)
-  short -= {item.nodeid for item in items if item.get_closest_marker('full')}
-  if is_whole and not config.getoption('--full'):
-    config.hook.pytest_deselected(
-        items=[item for item in items if item.nodeid not in short]
-    )
-    items[:] = [item for item in items if item.nodeid in short]
+  """Leaves out what is marked, if it was not asked for by its name."""
+  is_named = any('::' in arg for arg in config.args)
+  if not is_named and not config.getoption('--full'):
+    is_full = lambda item: item.get_closest_marker('full') is not None
+    config.hook.pytest_deselected(items=list(filter(is_full, items)))
+    items[:] = [item for item in items if not is_full(item)]
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -26,7 +26,7 @@ import warnings
 from absl.testing import parameterized
 import jax
 import optax
-from support import forms
+import pytest
 from support import release
 from support import runs
 
@@ -108,7 +108,8 @@ def _error(library, label, given, mode, name):
   return None
 
 
-class OptimizersTest(forms.FormTestCase):
+@pytest.mark.filterwarnings('ignore')  # Of deprecated factories.
+class OptimizersTest(parameterized.TestCase):
 
   def _compare(self, label, mode, name):
     if _error(release.load(), label, _FILTERED, mode, name) is None:
@@ -119,16 +120,19 @@ class OptimizersTest(forms.FormTestCase):
 
   @parameterized.parameters(*_OPTIONS, _WARNINGS)
   def test_what_works_on_pristine_optax_works(self, name):
-    if self.is_full:
-      for label in _LABELS:
-        for mode in ('jitted', 'eager'):
-          self._compare(label, mode, name)
-        jax.clear_caches()
-    elif name in _WHILE_TRACING:
+    if name in _WHILE_TRACING:
       for label in _IN_SHORT:
         self._compare(label, 'traced', name)
     else:
       self._compare('optax.scale_by_lbfgs', 'jitted', name)
+
+  @parameterized.parameters(*_OPTIONS, _WARNINGS)
+  @pytest.mark.full  # Each optimizer is compiled.
+  def test_every_optimizer(self, name):
+    for label in _LABELS:
+      for mode in ('jitted', 'eager'):
+        self._compare(label, mode, name)
+      jax.clear_caches()
 
   def test_options_stop_what_they_are_for(self):
     add = lambda: jax.numpy.ones(2) + jax.numpy.ones((2, 2))

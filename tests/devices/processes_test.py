@@ -28,7 +28,7 @@ from absl.testing import absltest
 import chex
 import numpy as np
 
-_PROGRAM = pathlib.Path(__file__).parents[1] / 'support/training_process.py'
+_PROGRAM = pathlib.Path(__file__).with_name('training_process.py')
 _DEVICES = 8
 _SECONDS = 150
 

@@ -23,8 +23,8 @@ from absl.testing import parameterized
 import jax
 import numpy as np
 import optax
+import pytest
 from support import factories
-from support import forms
 from support import release
 from support import runs
 from support import settings
@@ -73,37 +73,18 @@ def _is_rounded(label):
   return label.partition('(')[0] in settings.ROUNDED
 
 
-class InjectTest(forms.FormTestCase):
+_COMPARED = [
+    setting.label
+    for setting in settings.of_factories(optax)
+    if setting.label not in _NOT_ON_PRISTINE
+]
 
-  def setUp(self):
-    super().setUp()
-    if self.is_full:  # Or what is compiled would fill the memory.
-      self.addCleanup(jax.clear_caches)
 
-  @parameterized.named_parameters(
-      (setting.label, setting.label)
-      for setting in settings.of_factories(optax)
-  )
-  def test_setting(self, label):
-    if label not in _NOT_ON_PRISTINE:
-      self._compare_programs(label)
-    if not self.is_full and label not in _NOT_ON_PRISTINE:
-      return
-    found = _train(_FORK, label, 'inferred')
-    if label not in _NOT_ON_PRISTINE:
-      with self.subTest('bit-identical to pristine with right static_args'):
-        wanted = _train(release.load, label, 'named')
-        if _is_rounded(label):
-          states.assert_near(found, wanted)
-        else:
-          both = map(states.bits, (found, wanted))
-          self.assertEqual(states.differences(*both), [])
-    if _has_plain(label):
-      with self.subTest('close to the plain optimizer'):
-        self._assert_near(found, _train(_FORK, label))
+@pytest.mark.filterwarnings('ignore')  # Of deprecated factories.
+class InjectTest(parameterized.TestCase):
 
-  def _compare_programs(self, label):
-    """Asserts that the fork infers what is right."""
+  @parameterized.named_parameters((label, label) for label in _COMPARED)
+  def test_fork_infers_what_is_right(self, label):
     # The fork's own line search is another program; settings_test compares it.
     load = _FORK if _is_rounded(label) else release.load
     found = _run(_FORK, label, 'inferred').programs()
@@ -112,6 +93,27 @@ class InjectTest(forms.FormTestCase):
     if label.startswith(_WEAKLY_TYPED):
       differences.remove('init, .inner_state.info.num_linesearch_steps')
     self.assertEqual(differences, [])
+
+  @parameterized.named_parameters((label, label) for label in _COMPARED)
+  @pytest.mark.full  # Each is compiled, three times.
+  def test_training_is_that_of_right_static_args(self, label):
+    self.addCleanup(jax.clear_caches)  # Or all that is compiled is kept.
+    found = _train(_FORK, label, 'inferred')
+    wanted = _train(release.load, label, 'named')
+    if _is_rounded(label):
+      states.assert_near(found, wanted)
+    else:
+      both = map(states.bits, (found, wanted))
+      self.assertEqual(states.differences(*both), [])
+    self._compare_with_plain(label, found)
+
+  @parameterized.parameters(sorted(_NOT_ON_PRISTINE))
+  def test_training_that_pristine_cannot_do(self, label):
+    self._compare_with_plain(label, _train(_FORK, label, 'inferred'))
+
+  def _compare_with_plain(self, label, found):
+    if _has_plain(label):
+      self._assert_near(found, _train(_FORK, label))
 
   def _assert_near(self, found, plain):
     for path, array in plain.items():

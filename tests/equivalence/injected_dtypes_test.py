@@ -25,7 +25,6 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from support import forms
 from support import runs
 from support import settings
 
@@ -77,12 +76,8 @@ def _step(run):
   return state, *step
 
 
-class InjectedDtypesTest(forms.FormTestCase):
-
-  def setUp(self):
-    super().setUp()
-    if self.is_full:  # Or what is compiled would fill the memory.
-      self.addCleanup(jax.clear_caches)
+@pytest.mark.filterwarnings('ignore')  # Of deprecated factories.
+class InjectedDtypesTest(parameterized.TestCase):
 
   @parameterized.product(label=sorted(_SETTINGS), dtype=['bfloat16', 'mixed'])
   def test_types_are_those_of_the_plain_optimizer(self, label, dtype):
@@ -93,6 +88,7 @@ class InjectedDtypesTest(forms.FormTestCase):
   )
   @pytest.mark.full  # Those above fail where these do, most often.
   def test_types_in_other_precisions(self, label, dtype):
+    self.addCleanup(jax.clear_caches)  # Or all that is compiled is kept.
     self._compare_types(label, dtype)
 
   def _compare_types(self, label, dtype):
@@ -117,6 +113,7 @@ class InjectedDtypesTest(forms.FormTestCase):
   @parameterized.parameters(*_VALUES)
   @pytest.mark.full  # Each is compiled, twice.
   def test_values_of_every_factory(self, label, dtype):
+    self.addCleanup(jax.clear_caches)
     self._compare_values(label, dtype)
 
   def _compare_values(self, label, dtype):

@@ -24,8 +24,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+import pytest
 from support import factories
-from support import forms
 from support import programs
 from support import release
 from support import runs
@@ -140,30 +140,51 @@ class _Run:
     return params
 
 
-class IntegersTest(forms.FormTestCase):
+def _is_pair(label):
+  """Whether an optimizer computes both updates of a pair."""
+  return 'lookahead' in label
+
+
+@pytest.mark.filterwarnings('ignore')  # Of deprecated factories.
+class IntegersTest(parameterized.TestCase):
 
   @parameterized.named_parameters((label, label) for label in _LABELS)
   def test_program_is_the_one_without_them(self, label):
-    program, structure = _Run(optax, label, None, None).trace()
-    is_pair = 'lookahead' in label  # It computes both updates of a pair.
-    for update in (_ZEROS, _FLOAT0)[: 2 if self.is_full and not is_pair else 1]:
-      run = _Run(optax, label, _INTEGERS, update)
-      other, other_structure = run.trace()
-      self.assertEqual(states.differences(other, program), [])
-      self.assertEqual(other_structure, structure)
-      if not is_pair:
-        self.assertIs(run.after, update)
+    self._compare_programs(label, _ZEROS)
 
-  @parameterized.named_parameters((label, label) for label in _LABELS)
-  def test_what_pristine_trains(self, label):
+  @parameterized.named_parameters(
+      (label, label) for label in _LABELS if not _is_pair(label)
+  )
+  @pytest.mark.full  # Only the updates of integers differ.
+  def test_program_with_updates_of_float0(self, label):
+    self._compare_programs(label, _FLOAT0)
+
+  def _compare_programs(self, label, update):
+    program, structure = _Run(optax, label, None, None).trace()
+    run = _Run(optax, label, _INTEGERS, update)
+    other, other_structure = run.trace()
+    self.assertEqual(states.differences(other, program), [])
+    self.assertEqual(other_structure, structure)
+    if not _is_pair(label):
+      self.assertIs(run.after, update)
+
+  @parameterized.parameters(sorted(_NOT_ON_PRISTINE))
+  def test_what_pristine_cannot_train(self, label):
+    """Else it should be compared, too."""
     old = _Run(release.load(), label, _INTEGERS, _ZEROS)
-    if label in _NOT_ON_PRISTINE:
-      with self.assertRaises((AttributeError, TypeError, ValueError)):
-        jax.eval_shape(old.step, old.params, old.init())
-    elif self.is_full:
-      new = _Run(optax, label, _INTEGERS, _ZEROS)
-      old, new = old.train(), new.train()
-      chex.assert_trees_all_equal_shapes_and_dtypes(new, old)
-      pairs = zip(jax.tree.leaves(new), jax.tree.leaves(old))
-      is_near = all(np.allclose(x, y) for x, y in pairs)
-      self.assertEqual(is_near, label not in _OTHER_RESULTS)
+    with self.assertRaises((AttributeError, TypeError, ValueError)):
+      jax.eval_shape(old.step, old.params, old.init())
+
+  @parameterized.named_parameters(
+      (label, label) for label in _LABELS if label not in _NOT_ON_PRISTINE
+  )
+  @pytest.mark.full  # Each is compiled, twice.
+  def test_what_pristine_trains(self, label):
+    old, new = (
+        _Run(library, label, _INTEGERS, _ZEROS).train()
+        for library in (release.load(), optax)
+    )
+    chex.assert_trees_all_equal_shapes_and_dtypes(new, old)
+    pairs = zip(jax.tree.leaves(new), jax.tree.leaves(old))
+    is_near = all(np.allclose(x, y) for x, y in pairs)
+    self.assertEqual(is_near, label not in _OTHER_RESULTS)

@@ -31,7 +31,6 @@ import numpy as np
 import optax
 import pytest
 from support import factories
-from support import forms
 from support import release
 from support import runs
 from support import settings
@@ -187,25 +186,24 @@ def _clear_caches():
   jax.clear_caches()
 
 
-class SettingsTest(forms.FormTestCase):
-
-  def setUp(self):
-    super().setUp()
-    if self.is_full:  # Or what is compiled would fill the memory.
-      self.addCleanup(jax.clear_caches)
+@pytest.mark.filterwarnings('ignore')  # Of deprecated factories.
+class SettingsTest(parameterized.TestCase):
 
   @parameterized.named_parameters((label, label) for label in _LABELS)
   def test_setting(self, label):
     for layout, dtype in _programs_of(label):
       with self.subTest(f'program, {layout}, {dtype}'):
         self._compare_programs(label, layout, dtype)
-    steps = 20 if self.is_full else 2
-    for combination in _ALL if self.is_full else _steps_of(label):
-      if label == _INJECTED and combination.dtype == 'bfloat16':
-        continue
-      with self.subTest(', '.join(combination)):
-        with _X64.enable_x64(combination.dtype == 'float64'):
-          self._compare_steps(label, combination, steps)
+    for combination in _steps_of(label):
+      self._compare_steps(label, combination, steps=2)
+
+  @parameterized.named_parameters((label, label) for label in _LABELS)
+  @pytest.mark.full  # Each is compiled, in every combination.
+  def test_every_combination(self, label):
+    self.addCleanup(jax.clear_caches)  # Or all that is compiled is kept.
+    for combination in _ALL:
+      if label != _INJECTED or combination.dtype != 'bfloat16':
+        self._compare_steps(label, combination, steps=20)
 
   def _compare_programs(self, label, layout, dtype):
     run = lambda load: _run(load, label, layout, dtype).programs()
@@ -218,6 +216,11 @@ class SettingsTest(forms.FormTestCase):
     self.assertEqual(differences, other)
 
   def _compare_steps(self, label, combination, steps):
+    with self.subTest(', '.join(combination)):
+      with _X64.enable_x64(combination.dtype == 'float64'):
+        self._compare_steps_of_a_type(label, combination, steps)
+
+  def _compare_steps_of_a_type(self, label, combination, steps):
     dtype, mode = combination.dtype, combination.mode
     train = lambda load: _trained(load, label, combination, steps)
     if _is_rounded(label, mode):

@@ -18,6 +18,7 @@ from collections.abc import Callable
 import re
 from typing import Any, NamedTuple
 
+from fuzz import trees
 from hypothesis import given
 from hypothesis import strategies as st
 import jax
@@ -25,8 +26,6 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from support import errors
-from support import trees
 
 _NO_BOOLS = (
     'yes', '', b'1', 0.5, 1.0, float('nan'), 1j, 2, -1, ..., {True},
@@ -60,15 +59,25 @@ class _Argument(NamedTuple):
   state: Any
 
   def assert_fails(self, prefix, path, form, tree, reasons):
+    """Checks that `init` and `update` name the place, and one of the reasons.
+
+    Args:
+      prefix: what the tree was before it was broken.
+      path: of the wrong leaf or node.
+      form: whether the tree is given itself, or a function that returns it.
+      tree: the broken one.
+      reasons: a regular expression.
+    """
     give, name = form
-    errors.assert_fails(
-        self.make(give(tree)),
-        self.state,
-        prefix.model,
-        trees.grads_of(prefix.params),
-        re.escape(f'{name.format(self.name)}{path} is '),
-        reasons,
-    )
+    transform = self.make(give(tree))
+    grads = trees.grads_of(prefix.params)
+    for call in (
+        lambda: transform.init(prefix.model),
+        lambda: transform.update(grads, self.state, prefix.model),
+    ):
+      with pytest.raises(ValueError, match=reasons) as caught:
+        call()
+      caught.match(re.escape(f'{name.format(self.name)}{path} is '))
 
 
 _ARGUMENTS = (

@@ -18,12 +18,12 @@ from typing import NamedTuple
 
 import chex
 import equinox as eqx
+from fuzz import trees
 from hypothesis import given
 import jax
 import numpy as np
 import optax
 from optax.transforms import _resolving
-from support import trees
 
 # Powers of two: no rounding, in whatever order.
 _DECAY, _MOMENTUM, _LEARNING_RATE = map(np.float32, (0.5, 0.5, 0.25))

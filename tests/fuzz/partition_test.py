@@ -15,11 +15,11 @@
 """Random labels group random params and models as they say."""
 
 import chex
+from fuzz import trees
 from hypothesis import given
 import jax
 import numpy as np
 import optax
-from support import trees
 
 _TRANSFORMS = dict(zip(
     trees.LABELS,

@@ -18,11 +18,11 @@ import inspect
 import re
 
 from absl.testing import absltest
+from docs import api_page
 import optax
 from optax_fork.release import pristine
-from support import api_page
 
-_HOW = 'To make the page again: python tests/support/api_page.py'
+_HOW = 'To make the page again: python docs/api_page.py'
 
 
 def _sections():

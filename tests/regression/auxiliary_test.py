@@ -14,7 +14,6 @@
 # ==============================================================================
 """Line searches take a loss that returns more than a number."""
 
-import operator
 import warnings
 
 from absl.testing import parameterized
@@ -136,79 +135,6 @@ class AuxiliaryTest(chex.TestCase):
       model = new_model
     self.assertEqual(losses, sorted(losses, reverse=True))
     self.assertLess(losses[-1], losses[0])
-
-  def test_scan_under_vmap_that_carries_the_statistics(self):
-    model, stats = _make()
-    solver = _search(stats)
-    step = _make_step(solver)
-    params, static = eqx.partition(model, eqx.is_inexact_array)
-
-    def body(carry, _):
-      params, stats, state = carry
-      model, state = step(eqx.combine(params, static), stats, state)
-      params = eqx.filter(model, eqx.is_inexact_array)
-      carry = params, optax.tree.get(state, 'aux'), state
-      return carry, carry[:2]
-
-    @jax.jit
-    @jax.vmap
-    def train(params):
-      carry = params, stats, solver.init(params)
-      return jax.lax.scan(body, carry, length=2)[1]
-
-    found = train(jax.tree.map(lambda x: jnp.stack([x, 2 * x]), params))
-    for problem in range(2):
-      old_stats = stats
-      for i in range(2):
-        pick = operator.itemgetter((problem, i))
-        params, new_stats = jax.tree.map(pick, found)
-        model = eqx.combine(params, static)
-        self._assert_stats_are_those_of(model, old_stats, new_stats)
-        old_stats = new_stats
-
-  def test_evaluations_are_as_many(self):
-    """Those that run, where a search tries several step sizes."""
-
-    def count(solver, has_aux):
-      calls = []
-
-      def loss(x, stats):
-        jax.debug.callback(lambda: calls.append(None))
-        value = jnp.sum((x - stats) ** 4)
-        return (value, x) if has_aux else value
-
-      step = jax.jit(_make_step(solver, loss, has_aux))
-      x = jnp.asarray([5.0, -5.0])
-      state = solver.init(x)
-      for _ in range(4):
-        x, state = step(x, jnp.ones(2), state)
-      jax.effects_barrier()
-      return len(calls)
-
-    plain = count(_search(), False)
-    self.assertGreater(plain, 8)
-    self.assertEqual(count(_search(jnp.zeros(2)), True), plain)
-
-  @parameterized.parameters(*_WAYS)
-  def test_evaluations_in_the_program_are_as_many(self, way):
-    model, stats = _make()
-    params, static = eqx.partition(model, eqx.is_inexact_array)
-
-    def count(solver, loss, has_aux):
-      solver = _WAYS[way](solver)
-      step = _make_step(solver, loss, has_aux)
-
-      def step_of_params(params, state):
-        model, state = step(eqx.combine(params, static), stats, state)
-        return eqx.filter(model, eqx.is_inexact_array), state
-
-      program = jax.make_jaxpr(step_of_params)(params, solver.init(params))
-      return str(program).count(' tanh ')
-
-    alone = lambda model, stats: _loss(model, stats)[0]
-    plain = count(_search(), alone, False)
-    self.assertGreater(plain, 1)
-    self.assertEqual(count(_search(stats), _loss, True), plain)
 
   def test_state_can_be_mapped(self):
     model, stats = _make()

@@ -15,7 +15,6 @@
 """Models of Equinox and Flax go on with another optimizer, bit for bit."""
 
 from absl.testing import parameterized
-import chex
 from flax import nnx
 import jax
 import jax.numpy as jnp
@@ -23,35 +22,10 @@ import numpy as np
 import optax
 from support import factories
 from support import flax_models
-from support import models
-
-_LAST = optax.tree.path_mask('layers/1/.*')
 
 
 def _sgd(rate=0.1):
   return optax.sgd(rate, momentum=0.5)
-
-
-def _steps(optimizer, state, model, number):
-  """Returns the updates of the last step, and the state after it."""
-  grads = models.arange_like(models.params_of(model)[0])
-  for _ in range(number):
-    updates, state = optimizer.update(grads, state, model)
-  return updates, state
-
-
-_OPTIMIZERS = {
-    'mask': lambda: optax.masked(_sgd(), _LAST),
-    'freeze': lambda: optax.selective_transform(_sgd(), train_mask=_LAST),
-    'group': lambda: optax.partition(
-        {'a': _sgd(), 'b': _sgd()},
-        optax.tree.path_labels({'layers/1/.*': 'a'}, default='b'),
-    ),
-    'schedule': lambda: _sgd(optax.constant_schedule(0.1)),
-    'wrapper': lambda: optax.chain(
-        optax.zero_nans(), optax.named_chain(('sgd', _sgd()))
-    ),
-}
 
 
 _PARAMS = {'w': jnp.ones((3, 4)), 'v': jnp.ones((2, 2)), 'b': jnp.ones(4)}
@@ -78,27 +52,6 @@ def _marked(state):
 
 
 class CarryOverTest(parameterized.TestCase):
-
-  def _assert_goes_on(self, old, new):
-    model = models.MODELS['mlp']()
-    _, state = _steps(old, old.init(model), model, 2)
-    found = optax.tree.carry_over(state, new.init(model))
-    updates, wanted = (
-        _steps(optimizer, state, model, 1)[0].layers[1]
-        for optimizer, state in ((new, found.state), (old, state))
-    )
-    chex.assert_trees_all_equal(updates, wanted)
-    fresh, _ = _steps(new, new.init(model), model, 1)
-    for leaf, other in zip(*map(jax.tree.leaves, (updates, fresh.layers[1]))):
-      self.assertTrue(jnp.any(leaf != other))
-
-  @parameterized.parameters(*_OPTIMIZERS)
-  def test_raw_model_with_it(self, name):
-    self._assert_goes_on(_sgd(), _OPTIMIZERS[name]())
-
-  @parameterized.parameters(*_OPTIMIZERS)
-  def test_raw_model_without_it(self, name):
-    self._assert_goes_on(_OPTIMIZERS[name](), _sgd())
 
   def test_nnx(self):
     model = flax_models.Nnx()

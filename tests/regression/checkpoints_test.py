@@ -35,7 +35,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from optax_fork.release import pristine
-from support import checkpoints
+from regression import checkpoints
 from support import states
 
 _LBFGS = [name for name in checkpoints.OPTIMIZERS if name.startswith('lbfgs')]

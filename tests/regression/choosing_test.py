@@ -26,7 +26,8 @@ import numpy as np
 import optax
 from support import flax_models
 from support import models
-from support.variants import ALL
+from support.variants import each
+from support.variants import in_all_variants
 from support.variants import named
 
 
@@ -56,68 +57,51 @@ def _all_but_the_third(model):
   return eqx.tree_at(lambda m: m.element3, everything, nothing)
 
 
-class _Block(eqx.Module):
-  norm: eqx.nn.LayerNorm
-  linear: eqx.nn.Linear
-  activation: Any
-
-  def __init__(self, key):
-    self.norm = eqx.nn.LayerNorm(4)
-    self.linear = eqx.nn.Linear(4, 4, key=key)
-    self.activation = jnp.tanh
-
-
-def _stack():
-  """Three blocks, whose arrays have an axis in front."""
-  return eqx.filter_vmap(_Block)(jax.random.split(jax.random.key(0), 3))
-
-
-# Params with a last layer that has a weight and a bias: how its path ends, and
+# Params with a last layer that has a weight and a bias, how its path ends, and
 # an accessor for it.
 _TREES = {
-    'module': (models.Net, 'layers/1', lambda p: p.layers[1]),
-    'raw_module': (
-        models.MODELS['mlp'], 'layers/1', lambda p: p.layers[1]
+    'module': in_all_variants(
+        lambda: (models.Net(), 'layers/1', lambda p: p.layers[1])
     ),
-    'filtered_module': (
-        lambda: models.params_of(models.MODELS['mlp']())[0],
+    'raw_module': lambda: (
+        models.MODELS['mlp'](), 'layers/1', lambda p: p.layers[1]
+    ),
+    'filtered_module': lambda: (
+        models.params_of(models.MODELS['mlp']())[0],
         'layers/1',
         lambda p: p.layers[1],
     ),
-    'named_tuple_of_modules': (
-        models.MODELS['named_tuple'], 'mlp/layers/1', lambda p: p.mlp.layers[1]
+    'named_tuple_of_modules': lambda: (
+        models.MODELS['named_tuple'](),
+        'mlp/layers/1',
+        lambda p: p.mlp.layers[1],
     ),
-    'dict_in_a_list': (
-        lambda: [{'w': jnp.ones((2, 2))}, {'w': jnp.ones((2, 2)),
-                                           'b': jnp.ones(2)}],
+    'dict_in_a_list': lambda: (
+        [{'w': jnp.ones((2, 2))}, {'w': jnp.ones((2, 2)), 'b': jnp.ones(2)}],
         '1',
         lambda p: p[1],
     ),
-    'linen': (
-        lambda: flax_models.linen_params(jnp.ones(3)),
+    'linen': in_all_variants(
+        lambda: (
+            flax_models.linen_params(jnp.ones(3)), 'last', lambda p: p['last']
+        )
+    ),
+    'nnx_state': lambda: (
+        nnx.as_pure(nnx.state(flax_models.Nnx(), nnx.Param)),
         'last',
         lambda p: p['last'],
     ),
-    'nnx_state': (
-        lambda: nnx.as_pure(nnx.state(flax_models.Nnx(), nnx.Param)),
-        'last',
-        lambda p: p['last'],
-    ),
-    'nnx_params': (
-        lambda: nnx.state(flax_models.Nnx(), nnx.Param),
-        'last',
-        lambda p: p['last'],
+    'nnx_params': lambda: (
+        nnx.state(flax_models.Nnx(), nnx.Param), 'last', lambda p: p['last']
     ),
 }  # fmt: skip
 
 
 class ChoosingTest(chex.TestCase):
 
-  @chex.variants(**ALL)
-  @named(_TREES)
+  @each(_TREES)
   def test_path_and_accessor_choose_the_same_node(self, make):
-    make, path, where = make
-    model = make()
+    model, path, where = make()
     params, _ = models.params_of(model)
     ones = jax.tree.map(jnp.ones_like, params)
     wanted = jax.tree.map(lambda x: np.ones(x.shape, x.dtype), params)
@@ -159,109 +143,6 @@ class ChoosingTest(chex.TestCase):
     new = optax.apply_updates(model, updates)
     np.testing.assert_array_equal(new.element2.weight, 0.0)
     np.testing.assert_array_equal(new.element3.weight, 1.0)
-
-  @named({
-      'raw': _stack, 'filtered': lambda: models.params_of(_stack())[0]
-  })  # fmt: skip
-  def test_node_of_stacked_layers(self, make):
-    """`ndim > 1` holds for all of them, norms and biases too."""
-    model = make()
-    by_node = optax.tree.node_mask(eqx.nn.Linear) & optax.tree.path_mask(
-        '.*/weight'
-    )
-    by_axes = optax.tree.leaf_mask(lambda x: x.ndim > 1)
-    decayed = {}
-    for name, mask in (('node', by_node), ('axes', by_axes)):
-      transform = optax.add_decayed_weights(0.5, mask=mask)
-      zeros = jax.tree.map(jnp.zeros_like, models.params_of(model)[0])
-      updates, _ = transform.update(zeros, transform.init(model), model)
-      decayed[name] = [
-          bool(x.any()) for x in (
-              updates.norm.weight, updates.linear.weight, updates.linear.bias
-          )
-      ]
-    self.assertEqual(
-        decayed, {'node': [False, True, False], 'axes': [True, True, True]}
-    )
-    with self.assertRaisesRegex(
-        ValueError, "class 'equinox.nn.*RMSNorm'. .* 'equinox.nn.*LayerNorm'"
-    ):
-      optax.adamw(1.0, mask=optax.tree.node_mask(eqx.nn.RMSNorm)).init(model)
-
-  @chex.variants(**ALL)
-  def test_injected(self):
-    net = models.Net()
-    mask = optax.tree.path_mask('.*/weight') & ~optax.tree.path_mask('norm/.*')
-    transform = optax.inject_hyperparams(optax.adamw)(
-        1.0, weight_decay=0.5, mask=mask
-    )
-    grads = jax.tree.map(jnp.zeros_like, net)
-    updates, _ = self.variant(transform.update)(
-        grads, self.variant(transform.init)(net), net
-    )
-    wanted = jax.tree.map(
-        lambda m, p: np.asarray(-0.5 * p * m), models.weight_mask(net), net
-    )
-    chex.assert_trees_all_close(updates, wanted)
-
-  @chex.variants(**ALL)
-  def test_labels(self):
-    model = models.MODELS['mlp']()
-    params, _ = models.params_of(model)
-    transform = optax.partition(
-        {'first': optax.sgd(1.0), 'last': optax.sgd(2.0)},
-        optax.tree.path_labels({'layers/0/.*': 'first'}, default='last'),
-    )
-    state = transform.init(model)
-    updates = self.variant(lambda p: transform.update(p, state, p)[0])(params)
-    chex.assert_trees_all_close(
-        updates,
-        jax.tree_util.tree_map_with_path(
-            lambda path, p: np.asarray(-p if path[1].idx == 0 else -2.0 * p),
-            params,
-        ),
-    )
-
-  @chex.variants(**ALL)
-  def test_muon(self):
-    """It partitions the params, so most of them are hidden from the masks."""
-    params, _ = models.params_of(models.MODELS['mlp']())
-    numbers = optax.contrib.MuonDimensionNumbers()
-    by_path = optax.tree.path_labels({'layers/0/weight': numbers, '.*': None})
-    decay = optax.tree.where_mask(lambda m: [x.weight for x in m.layers])
-    found = []
-    for dimension_numbers, mask, weight_decay in (
-        (by_path, decay, 0.5),
-        (by_path(params), decay(params), 0.5),
-        (by_path, decay, 0.0),
-    ):
-      transform = optax.contrib.muon(
-          0.1,
-          weight_decay=weight_decay,
-          weight_decay_mask=mask,
-          muon_weight_dimension_numbers=dimension_numbers,
-      )
-      state = self.variant(transform.init)(params)
-      found.append(self.variant(transform.update)(params, state, params)[0])
-    chex.assert_trees_all_equal(found[0], found[1])
-    weights = [updates.layers[0].weight for updates in found]
-    self.assertTrue((weights[0] != weights[2]).all())
-
-  def test_notebooks_show_what_a_mask_leaves_out(self):
-    model = _Three()
-    last = optax.tree.where_mask(lambda m: m.element3)
-    shown = optax.tree.describe(model, last)._repr_html_()
-    leaves, groups = shown.split('</table>')[:2]
-    is_faint = ['opacity' in row for row in leaves.split('<tr')[2:]]
-    mask = jax.tree.leaves(last(optax.tree.params(model)))
-    self.assertEqual(is_faint, [not chosen for chosen in mask])
-    self.assertEqual(groups.count('opacity'), 1)
-
-  def test_typo_on_a_filtered_model_is_no_silence(self):
-    params, _ = models.params_of(models.MODELS['mlp']())
-    transform = optax.freeze(optax.tree.path_mask('layer/0/.*'))
-    with self.assertRaisesRegex(ValueError, 'nearest first: .layers/0/'):
-      transform.init(params)
 
   @parameterized.parameters(
       optax.tree.path_mask('first/kernel'),

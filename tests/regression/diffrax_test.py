@@ -20,9 +20,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-import pytest
 from support.training import LBFGS
-from support.training import train
 from support.training import train_by_line_search
 
 _TIMES = jnp.linspace(0.0, 1.5, 6)
@@ -83,26 +81,6 @@ class NeuralODETest(chex.TestCase):
         if not eqx.is_array(wanted)
     ]
     self.assertEqual(found, [True] * 4)
-
-  @pytest.mark.full  # It takes long, and the next one trains a model as it is.
-  def test_adam_then_lbfgs_learn_the_spiral_as_with_filtered_params(self):
-    model, losses = train(optax.adam(0.02), _NeuralODE(), _loss, 20)
-    self.assertLess(losses[-1], 0.5 * losses[0])
-    self._assert_static_leaves_are_the_same(model)
-
-    found, losses = train_by_line_search(LBFGS, model, _loss, 10)
-    self.assertEqual(losses, sorted(losses, reverse=True))
-    self.assertLess(losses[-1], 0.1 * losses[0])
-    self._assert_static_leaves_are_the_same(found)
-
-    params, static = eqx.partition(model, eqx.is_inexact_array)
-    params, wanted_losses = train_by_line_search(
-        LBFGS, params, lambda p: _loss(eqx.combine(p, static)), 10
-    )
-    self.assertEqual(losses, wanted_losses)
-    chex.assert_trees_all_equal(
-        eqx.filter(found, eqx.is_inexact_array), params
-    )
 
   def test_lbfgs_of_the_last_layer_keeps_the_others_bit_for_bit(self):
     model = _NeuralODE()

@@ -22,14 +22,15 @@ import jax
 from optax import contrib
 from support.models import arange_like
 from support.models import Net
-from support.variants import ALL
-from support.variants import named
+from support.variants import each
+from support.variants import in_all_variants
 
 
 def _of(numbers, params):
   return jax.tree.map(lambda x: numbers if x.ndim == 2 else None, params)
 
 
+@in_all_variants
 class _Module(eqx.Module):
   numbers: tuple
 
@@ -38,9 +39,13 @@ class _Module(eqx.Module):
 
 
 _KINDS = {
-    'module': lambda numbers: _of(numbers, Net()),
-    'function': lambda numbers: functools.partial(_of, numbers),
-    'tree_partial': lambda numbers: jax.tree_util.Partial(_of, numbers),
+    'module': in_all_variants(lambda numbers: _of(numbers, Net())),
+    'function': in_all_variants(
+        lambda numbers: functools.partial(_of, numbers)
+    ),
+    'tree_partial': in_all_variants(
+        lambda numbers: jax.tree_util.Partial(_of, numbers)
+    ),
     'equinox_partial': lambda numbers: eqx.Partial(_of, numbers),
     'module_that_is_a_function': _Module,
 }
@@ -66,41 +71,15 @@ class DimensionNumbersTest(chex.TestCase):
       self.by_default[key] = self._updates(transform, Net())
     chex.assert_trees_all_equal(found, self.by_default[key])
 
-  @chex.variants(**ALL)
-  @named(_KINDS)
+  @each(_KINDS)
   def test_muon(self, make):
     found = self._updates(
         contrib.muon(0.1, muon_weight_dimension_numbers=make(_MUON)), Net()
     )
     self._assert_as_by_default('muon', found, contrib.muon(0.1))
 
-  @chex.variants(**ALL)
-  @named(_KINDS)
+  @each(_KINDS)
   def test_galore(self, make):
     galore = functools.partial(contrib.galore, 0.1, rank=1)
     found = self._updates(galore(weight_dimension_numbers=make(_GALORE)), Net())
     self._assert_as_by_default('galore', found, galore())
-
-  @chex.variants(**ALL)
-  def test_galore_on_a_filtered_model(self):
-    model = eqx.nn.MLP(3, 2, 4, 1, key=jax.random.key(0))
-    params = eqx.filter(model, eqx.is_inexact_array)
-    found = self._updates(contrib.galore(0.1, rank=1), params)
-    leaves = jax.tree.leaves(params)
-    wanted = self._updates(contrib.galore(0.1, rank=1), leaves)
-    chex.assert_trees_all_equal(jax.tree.leaves(found), wanted)
-
-  @chex.variants(**ALL)
-  def test_leaf_that_is_no_dimension_numbers_is_named_with_its_path(self):
-    numbers = eqx.tree_at(
-        lambda n: n.layers[1].weight, _of(_MUON, Net()), 'rows',
-        is_leaf=lambda x: x is None or isinstance(x, type(_MUON)),
-    )  # fmt: skip
-    for transform in (
-        contrib.muon(0.1, muon_weight_dimension_numbers=numbers),
-        contrib.galore(0.1, rank=1, weight_dimension_numbers=numbers),
-    ):
-      with self.assertRaises(ValueError) as caught:
-        self.variant(transform.init)(Net())
-      for word in ('weight_dimension_numbers.layers[1].weight', "'rows'"):
-        self.assertIn(word, str(caught.exception))

@@ -14,22 +14,19 @@
 # ==============================================================================
 """`inject_hyperparams` with masks: schedules are scheduled, masks are not."""
 
-import functools
 
-from absl.testing import parameterized
 import chex
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from support.masks import FUNCTIONS
-from support.masks import TREES
+from regression.masks import FUNCTIONS
+from regression.masks import TREES
 from support.models import arange_like
 from support.models import Net
 from support.models import weight_mask
 from support.variants import ALL
-from support.variants import named
+from support.variants import each
 
 
 def _schedule(count):
@@ -76,8 +73,7 @@ class InjectTest(chex.TestCase):
     chex.assert_trees_all_close(found, wanted, rtol=1e-4)
     return state
 
-  @chex.variants(**ALL)
-  @named(FUNCTIONS | TREES)
+  @each(FUNCTIONS | TREES)
   def test_every_mask_decays_as_without_injection(self, make):
     settings = dict(learning_rate=_schedule, weight_decay=0.25)
     state = self._assert_same(
@@ -88,18 +84,6 @@ class InjectTest(chex.TestCase):
     self.assertEqual(set(state.hyperparams_states), {'learning_rate'})
     keys = {'learning_rate', 'b1', 'b2', 'eps', 'eps_root', 'weight_decay'}
     self.assertEqual(set(state.hyperparams), keys)
-
-  @chex.variants(**ALL)
-  def test_decay_is_not_lost(self):
-    net = Net()
-    injected = optax.inject_hyperparams(optax.adamw)
-    run = functools.partial(_three_steps, self.variant, params=net)
-    decayed, _, _ = run(injected(0.5, weight_decay=0.25, mask=weight_mask))
-    without, _, _ = run(injected(0.5, weight_decay=0.0))
-    differs = jax.tree.map(
-        lambda a, b: bool(np.any(a != b)), decayed, without
-    )
-    chex.assert_trees_all_equal(differs, weight_mask(net))
 
   @chex.variants(**ALL)
   def test_schedule_is_still_scheduled_and_numbers_can_be_changed(self):
@@ -121,106 +105,3 @@ class InjectTest(chex.TestCase):
     found, _ = self.variant(transform.update)(grads, state, net)
     wanted, _ = self.variant(plain.update)(grads, inner, net)
     chex.assert_trees_all_close(found, wanted, rtol=1e-4)
-
-  @chex.variants(**ALL)
-  @parameterized.named_parameters(
-      ('_bound_', functools.partial(optax.adamw, mask=weight_mask), {}),
-      (
-          '_bound_twice_',
-          functools.partial(functools.partial(optax.adamw, mask=weight_mask)),
-          {},
-      ),
-      ('_given_', functools.partial(optax.adamw), {'mask': weight_mask}),
-  )
-  def test_partial_factory(self, factory, given):
-    settings = dict(learning_rate=_schedule, weight_decay=0.25)
-    self._assert_same(
-        optax.inject_hyperparams(factory)(**settings, **given)
-    )
-
-  @chex.variants(**ALL)
-  def test_factory_with_kwargs(self):
-    def factory(learning_rate, **kwargs):
-      return optax.adamw(learning_rate, **kwargs)
-
-    state = self._assert_same(
-        optax.inject_hyperparams(factory)(
-            _schedule, weight_decay=lambda count: 0.25, mask=weight_mask
-        )
-    )
-    self.assertEqual(
-        set(state.hyperparams_states), {'learning_rate', 'weight_decay'}
-    )
-
-  @chex.variants(**ALL)
-  def test_factory_with_args(self):
-    def factory(learning_rate, *transforms, weight_decay):
-      return optax.chain(
-          *transforms,
-          optax.add_decayed_weights(weight_decay, weight_mask),
-          optax.scale_by_learning_rate(learning_rate),
-      )
-
-    clip = optax.clip(1.0)
-    self._assert_same(
-        optax.inject_hyperparams(factory)(_schedule, clip, weight_decay=0.25),
-        factory(_schedule, clip, weight_decay=0.25),
-    )
-
-  @chex.variants(**ALL)
-  def test_static_args_may_name_what_is_static_anyhow(self):
-    settings = dict(learning_rate=_schedule, weight_decay=0.25)
-    for static_args in ('mask', ('mask', 'mu_dtype'), ['mask', 'eps']):
-      state = self._assert_same(
-          optax.inject_hyperparams(optax.adamw, static_args)(
-              **settings, mask=weight_mask, mu_dtype=jnp.float32
-          )
-      )
-      self.assertEqual('eps' in state.hyperparams, 'eps' not in static_args)
-
-  def test_unknown_name_in_static_args_is_an_error(self):
-    with self.assertRaisesRegex(ValueError, 'static_args'):
-      optax.inject_hyperparams(optax.adamw, static_args='msak')
-
-  @chex.variants(**ALL)
-  def test_mask_function_under_an_unknown_name_is_an_error(self):
-    def factory(learning_rate, decay_filter):
-      return optax.adamw(learning_rate, mask=decay_filter)
-
-    for function in (weight_mask, lambda _: True, eqx.Partial(weight_mask)):
-      transform = optax.inject_hyperparams(factory)(0.5, decay_filter=function)
-      with self.assertRaises(Exception) as caught:
-        self.variant(transform.init)(Net())
-      words = str(caught.exception) + ' '.join(
-          getattr(caught.exception, '__notes__', ())
-      )
-      self.assertIn("static_args='decay_filter'", words)
-    transform = optax.inject_hyperparams(factory, 'decay_filter')(
-        _schedule, decay_filter=weight_mask
-    )
-    self._assert_same(transform, optax.adamw(_schedule, mask=weight_mask))
-
-  @chex.variants(**ALL)
-  def test_labels_of_a_partition(self):
-    def factory(learning_rate, labels):
-      return optax.partition(
-          {'fit': optax.sgd(learning_rate), 'fix': optax.set_to_zero()}, labels
-      )
-
-    labels = lambda params: jax.tree.map(
-        lambda x: 'fit' if x.ndim > 1 else 'fix', params
-    )
-    self._assert_same(
-        optax.inject_hyperparams(factory)(_schedule, labels),
-        factory(_schedule, labels),
-    )
-
-  @chex.variants(**ALL)
-  def test_numeric_array_named_mask_stays_a_hyperparameter(self):
-    def factory(mask):
-      return optax.scale(mask)
-
-    state = self._assert_same(
-        optax.inject_hyperparams(factory)(mask=jnp.asarray(3.0)), factory(3.0)
-    )
-    self.assertIn('mask', state.hyperparams)

@@ -22,7 +22,7 @@ import numpy as np
 import optax
 from support import models
 from support import programs
-from support.variants import ALL
+from support.variants import each
 from support.variants import named
 
 _LAST = optax.tree.where_mask(lambda model: model.layers[-1])
@@ -64,8 +64,7 @@ def _digests(program):
 
 class ParamGroupsTest(chex.TestCase):
 
-  @chex.variants(**ALL)
-  @named(models.FILTERED_AND_RAW)
+  @each(models.FILTERED_AND_RAW)
   def test_each_leaf_has_the_numbers_of_its_group(self, make):
     model = make()
     params, _ = models.params_of(model)
@@ -105,71 +104,6 @@ class ParamGroupsTest(chex.TestCase):
         for transform in (grouped, plain)
     )
     self.assertEqual(found, wanted)
-
-  def test_bits_of_partition(self):
-    model = models.MODELS['mlp']()
-    groups = optax.tree.param_groups(_ROWS, weight_decay=0.5)
-    grouped = optax.chain(
-        optax.lion(0.3, weight_decay=groups.weight_decay),
-        optax.scale(groups.lr_mult),
-    )
-    numbers = {'bias': (1, 0.0), 'last': (4.0, 0.5)}
-    optimizers = {'frozen': optax.set_to_zero()}
-    for label, (lr_mult, weight_decay) in numbers.items():
-      # The rate is multiplied as one would, since 4 is a power of 2.
-      optimizers[label] = optax.lion(lr_mult * 0.3, weight_decay=weight_decay)
-    labels = optax.tree.path_labels(
-        dict(zip(_ROWS, ('frozen', 'bias', 'last')))
-    )
-    found = []
-    for transform in (grouped, optax.partition(optimizers, labels)):
-
-      # One operation after the other: XLA may fuse them in other ways.
-      trained, state = model, transform.init(model)
-      for _ in range(3):
-        grads = eqx.filter_grad(models.loss)(trained)
-        updates, state = transform.update(grads, state, trained)
-        trained = optax.apply_updates(trained, updates)
-      found.append(optax.tree.params(trained))
-    chex.assert_trees_all_equal(*found)
-
-  def test_one_clip_and_one_state(self):
-    """Each group clips for itself under `partition`, and has a state."""
-    model = models.MODELS['mlp']()
-    params, _ = models.params_of(model)
-    groups = optax.tree.param_groups(_ROWS)
-    clip = optax.clip_by_global_norm(1.0)
-    transform = optax.chain(
-        optax.freeze(groups.frozen), clip, optax.scale(groups.lr_mult)
-    )
-    ones = jax.tree.map(jnp.ones_like, params)
-    updates, _ = transform.update(ones, transform.init(model), model)
-    size = optax.tree.size(params) - params.layers[0].weight.size
-    np.testing.assert_allclose(updates.layers[1].bias, size**-0.5, rtol=1e-6)
-    np.testing.assert_allclose(
-        updates.layers[1].weight, 4 * size**-0.5, rtol=1e-6
-    )
-    make = optax.inject_hyperparams(optax.adamw)
-    transform = optax.chain(make(0.1), optax.scale(groups.lr_mult))
-    state = transform.init(model)
-    self.assertEqual(optax.tree.get(state, 'learning_rate'), np.float32(0.1))
-    labels = optax.tree.path_labels({'.*/bias': 'bias'}, default='rest')
-    state = optax.partition({'bias': make(0.1), 'rest': make(0.2)}, labels)
-    with self.assertRaisesRegex(KeyError, 'multiple values'):
-      optax.tree.get(state.init(model), 'learning_rate')
-
-  def test_state_does_not_depend_on_the_groups(self):
-    model = models.MODELS['mlp']()
-    structures = set()
-    for rows in ({'.*': {}}, {'.*/weight': {'frozen': True}}, _ROWS):
-      groups = optax.tree.param_groups(rows)
-      transform = optax.chain(
-          optax.freeze(groups.frozen),
-          optax.adamw(0.1, weight_decay=groups.weight_decay),
-          optax.scale(groups.lr_mult),
-      )
-      structures.add(jax.tree.structure(transform.init(model)))
-    self.assertLen(structures, 1)
 
   def test_selective_transform_saves_room(self):
     model = models.MODELS['mlp']()
@@ -229,13 +163,3 @@ class MasksOfRawModelsTest(chex.TestCase):
       wanted = wanted.init(params), _program(wanted, params, params)
       chex.assert_trees_all_equal(*map(jax.tree.leaves, (found[0], wanted[0])))
       self.assertEqual(found[1], wanted[1])
-
-  def test_float_that_is_a_param_says_what_to_do(self):
-    """Where all leaves are floats, Optax trains them all, as it ever did."""
-    params = {'w': jnp.ones((2, 2)), 'dropout': {'p': 0.5}}
-    mask = jax.tree.map(lambda x: x if isinstance(x, float) else True, params)
-    with self.assertRaisesRegex(
-        ValueError,
-        r"mask\['dropout'\]\['p'\] is 0.5 .* leave it out of the params",
-    ):
-      optax.masked(optax.sgd(0.1), mask).init(params)

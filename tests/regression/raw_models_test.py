@@ -29,7 +29,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from support import forms
+import pytest
 from support import models
 from support import programs
 from support import runs
@@ -61,6 +61,7 @@ _ROW = re.compile(r'^\| `(.+)` \| (yes|no) \| (.+) \| (.+) \|$', re.M)
 
 # Its state has another structure after the first update, with any params.
 _NO_SCAN = {'optax.monitor'}
+_IN_SCANS = [label for label in _LABELS if label not in _NO_SCAN]
 
 
 def _run(label, model_name, given):
@@ -78,22 +79,34 @@ def _models_of(label):
   return list(models.MODELS) if label in _ONE_OF_EACH_KIND else ['mlp']
 
 
-class EveryOptimizerTest(forms.FormTestCase):
+@pytest.mark.filterwarnings('ignore')  # Of deprecated factories.
+class EveryOptimizerTest(parameterized.TestCase):
   """All models meet all optimizers with `--full`, and in short one another."""
 
   @parameterized.named_parameters((label, label) for label in _LABELS)
   def test_updates_are_those_of_filtered_params(self, label):
     if label not in _NO_SCAN:
-      for name in models.MODELS if self.is_full else _models_of(label):
+      for name in _models_of(label):
         with self.subTest(name):
           self._compare_scans(label, name)
-    if self.is_full or label in _EAGER | _NO_SCAN:
+    if label in _EAGER | _NO_SCAN:
       with self.subTest('eager'):
         self._compare_eager_steps(label)
-    if self.is_full and label not in _NO_SCAN:
-      run = _run(label, 'mlp', _RAW[-1])
-      (params, _), _ = jax.jit(run.scan)(run.params, run.init())
-      chex.assert_tree_all_finite(params)
+
+  @parameterized.named_parameters((label, label) for label in _IN_SCANS)
+  @pytest.mark.full  # The others of the short form meet them.
+  def test_every_model(self, label):
+    for name in models.MODELS:
+      with self.subTest(name):
+        self._compare_scans(label, name)
+    run = _run(label, 'mlp', _RAW[-1])
+    (params, _), _ = jax.jit(run.scan)(run.params, run.init())
+    chex.assert_tree_all_finite(params)
+
+  @parameterized.named_parameters((label, label) for label in _IN_SCANS)
+  @pytest.mark.full  # Each is compiled, operation by operation.
+  def test_eager_steps_are_those_of_filtered_params(self, label):
+    self._compare_eager_steps(label)
 
   def _compare_scans(self, label, name):
     """Checks that the program is the same, and keeps the state's structure."""
@@ -136,11 +149,12 @@ class EveryOptimizerTest(forms.FormTestCase):
         run.scan(run.params, run.init())
 
 
-class VariantsTest(chex.TestCase, forms.FormTestCase):
+@pytest.mark.filterwarnings('ignore')  # Of deprecated factories.
+class VariantsTest(chex.TestCase):
 
   def _check_training(self, label):
     found = []
-    for given in [_FILTERED, *(_RAW if self.is_full else _RAW[-1:])]:
+    for given in [_FILTERED, _RAW[-1]]:
       run = _run(label, 'mlp', given)
       step, params, state = self.variant(run.step), run.params, run.init()
       for _ in range(3):
@@ -148,8 +162,7 @@ class VariantsTest(chex.TestCase, forms.FormTestCase):
       found.append((params, state))
       before, after = (models.loss(run.join(p)) for p in (run.params, params))
       self.assertLess(after, before)
-    for other in found[1:]:
-      chex.assert_trees_all_equal(other, found[0])
+    chex.assert_trees_all_equal(*found)
 
   @chex.variants(**variants.ALL)
   @parameterized.named_parameters(
@@ -202,8 +215,7 @@ class FunctionsOfModelsTest(chex.TestCase):
         atol=1e-6,
     )
 
-  @chex.variants(**variants.ALL)
-  @variants.named(models.MODELS)
+  @variants.each(models.MODELS)
   def test_apply_updates(self, make):
     def function(old, new):
       (old_params, _), (new_params, _) = map(models.params_of, (old, new))
@@ -212,15 +224,13 @@ class FunctionsOfModelsTest(chex.TestCase):
 
     self._check(make, function, 1.0)
 
-  @chex.variants(**variants.ALL)
-  @variants.named(models.MODELS)
+  @variants.each(models.MODELS)
   def test_incremental_update(self, make):
     self._check(
         make, lambda old, new: optax.incremental_update(new, old, 0.25), 0.25
     )
 
-  @chex.variants(**variants.ALL)
-  @variants.named(models.MODELS)
+  @variants.each(models.MODELS)
   def test_periodic_update(self, make):
     for step, weight in ((4, 1.0), (5, 0.0)):
       self._check(

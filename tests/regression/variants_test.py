@@ -12,51 +12,45 @@
 # See the License for the specific language governing permissions and
 # limitations under the License.
 # ==============================================================================
-"""The short form keeps what it must; tests/conftest.py asks it of all tests."""
+"""Tests that the short form has each kind and each variant."""
 
 from absl.testing import absltest
-from support import masks
+from regression import masks
 from support import variants
 
 _KINDS = masks.FUNCTIONS | masks.TREES
 
 
-def _names(function='a_test.py::Test::test_mask', kinds=_KINDS, left_out=()):
-  return {
-      f'{function}__{kind}___{variant}'
-      for kind in kinds
-      for variant in variants.ALL
-      if variant not in left_out
-  } | {'a_test.py::Test::test_without_variants'}
+def _short_form(kinds, **each):
+  """Returns the names of what the short form tests."""
+
+  def test_it(self, make):
+    del self, make  # It stands for any test.
+
+  tests = list(variants.each(kinds, **each)(test_it))
+  is_full = lambda test: getattr(test, 'pytestmark', ())
+  return [test.__name__ for test in tests if not is_full(test)], len(tests)
 
 
 class VariantsTest(absltest.TestCase):
 
-  def test_each_function_and_variant_and_each_kind_is_in_the_short_form(self):
-    every = _names()
-    short = variants.short_form(every)
-    self.assertEmpty(variants.problems(every, short))
-    self.assertIn('a_test.py::Test::test_without_variants', short)
-    self.assertLess(len(short), 0.7 * len(every))
+  def test_each_kind_and_variant_is_in_the_short_form(self):
+    short, count = _short_form(_KINDS)
+    self.assertEqual(count, len(_KINDS) * len(variants.ALL))
+    self.assertLess(len(short), 0.7 * count)
+    self.assertLen(set(short), len(short))
+    for kind in _KINDS:
+      for variant in 'with_jit', 'without_jit':
+        self.assertIn(f'test_it__{kind}___{variant}', short)
+    for variant in variants.ALL:
+      self.assertIn(f'test_it__function___{variant}', short)
 
-  def test_function_without_a_sampled_kind_is_kept_in_full(self):
-    every = _names(kinds=('new', 'other'))
-    self.assertEqual(variants.short_form(every), every)
+  def test_kinds_that_are_not_marked_are_in_all_variants(self):
+    short, count = _short_form({'new': dict, 'other': list})
+    self.assertEqual(len(short), count)
+    self.assertEqual(count, 2 * len(variants.ALL))
 
-  def test_what_is_lost_is_named(self):
-    every = _names()
-    for lost in ('array_module', 'with_pmap'):
-      short = {name for name in variants.short_form(every) if lost not in name}
-      self.assertIn(
-          f'the short form has no {lost} of a_test.py::Test::test_mask',
-          variants.problems(every, short),
-      )
-
-  def test_function_that_lacks_a_variant_is_named(self):
-    every = _names(left_out=['with_pmap'])
-    self.assertIn(
-        'a_test.py::Test::test_mask has no variant with_pmap',
-        variants.problems(every, every),
-    )
-    exempt = _names('test_training_by_lbfgs', left_out=['without_device'])
-    self.assertEmpty(variants.problems(exempt, exempt))
+  def test_variant_that_does_not_run_is_in_no_form(self):
+    short, count = _short_form({'new': dict}, variants=variants.WITH_JAX_ARRAYS)
+    self.assertNotIn('test_it__new___without_device', short)
+    self.assertEqual(count, len(variants.ALL) - 1)

@@ -26,6 +26,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from support.variants import in_all_variants
 
 _KEYS = jax.random.split(jax.random.key(0), 3)
 
@@ -150,6 +151,18 @@ def _with_batch_norm() -> _WithBatchNorm:
   return _WithBatchNorm(eqx.nn.Linear(3, 4, key=_KEYS[0]), norm, state)
 
 
+@in_all_variants
+def _with_key() -> _WithKey:
+  return _WithKey(
+      out=eqx.nn.Linear(3, 2, key=_KEYS[0]),
+      key=_KEYS[1],
+      count=jnp.arange(3),
+      name='net',
+      dtype=np.float32,
+      activation=jax.nn.tanh,
+  )
+
+
 def matrices() -> _Matrices:
   """Returns a model for optimizers that take matrices alone."""
   make = lambda i, o, key: eqx.nn.Linear(i, o, use_bias=False, key=key)
@@ -157,7 +170,7 @@ def matrices() -> _Matrices:
 
 
 MODELS = {
-    'mlp': lambda: eqx.nn.MLP(3, 2, 4, 1, key=_KEYS[0]),
+    'mlp': in_all_variants(lambda: eqx.nn.MLP(3, 2, 4, 1, key=_KEYS[0])),
     'dropout': lambda: _WithDropout(
         eqx.nn.Linear(3, 4, key=_KEYS[0]),
         eqx.nn.Dropout(0.5),
@@ -167,14 +180,7 @@ MODELS = {
         eqx.nn.MultiheadAttention(1, 3, dropout_p=0.0, key=_KEYS[0])
     ),
     'batch_norm': _with_batch_norm,
-    'key': lambda: _WithKey(
-        out=eqx.nn.Linear(3, 2, key=_KEYS[0]),
-        key=_KEYS[1],
-        count=jnp.arange(3),
-        name='net',
-        dtype=np.float32,
-        activation=jax.nn.tanh,
-    ),
+    'key': _with_key,
     'arrays': lambda: _Arrays(
         jnp.full((4, 3), 0.3), jnp.full((2, 4), 0.2), jnp.full(2, 0.1)
     ),

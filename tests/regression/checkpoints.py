@@ -14,8 +14,8 @@
 # ==============================================================================
 """Training that is kept in checkpoints, by the Optax that is on the path.
 
-`python -m support.checkpoints`, run with pristine Optax, keeps what it trains
-and goes on with what the fork has kept.
+`python -m regression.checkpoints`, run with pristine Optax, keeps what it
+trains and goes on with what the fork has kept.
 """
 
 import functools

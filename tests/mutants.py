@@ -1,0 +1,195 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Changes our modules at random, one place at a time: do the tests notice?
+
+`python tests/mutants.py [--count N] [--seed N] [WORD ...]` draws places of the
+modules that the fork adds to Optax, or of those whose path has one of the
+words. Each is changed in a scratch copy of the installed package, which comes
+first on the path of pytest. The tests beside the module run, then the short
+forms of the fuzz and regression tests, until one fails. With a copy that is not
+changed, all must pass. It exits with 1 if fewer are noticed than `_SCORE` says:
+a change may be one that alters nothing, so not all need be.
+"""
+
+import argparse
+import ast
+from collections.abc import Iterator
+from concurrent import futures
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from typing import NamedTuple, Optional
+
+import optax
+from optax_fork.release import pin
+
+_ROOT = pathlib.Path(__file__).resolve().parents[1]
+_PACKAGES = pathlib.Path(optax.__file__).parents[1]
+_CHECKS = ['tests/fuzz', 'tests/regression']
+_SCORE = 0.8
+_SECONDS = 1800  # A change may make a loop that does not end.
+
+_OTHER = {
+    ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
+    ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Lt: ast.LtE, ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.And: ast.Or, ast.Or: ast.And,
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
+}  # fmt: skip
+
+
+class _Mutant(NamedTuple):
+  """One change: the bytes of a file from `start` to `end` become `new`."""
+
+  path: str
+  line: int
+  start: int
+  end: int
+  old: str
+  new: str
+
+  def __str__(self) -> str:
+    return f'{self.path}:{self.line}: {self.old} -> {self.new}'
+
+  def apply(self, root: pathlib.Path) -> None:
+    data = (root / self.path).read_bytes()
+    data = data[: self.start] + self.new.encode() + data[self.end :]
+    (root / self.path).write_bytes(data)
+
+
+def _changed(node: ast.AST) -> Optional[ast.AST]:
+  """Returns what a node is replaced by, if by anything."""
+  match node:
+    case ast.Compare(left, [op], comparators):
+      return ast.Compare(left, [_OTHER[type(op)]()], comparators)
+    case ast.BoolOp(op, values):
+      return ast.BoolOp(_OTHER[type(op)](), values)
+    case ast.BinOp(left, op, right) if type(op) in _OTHER:
+      return ast.BinOp(left, _OTHER[type(op)](), right)
+    case ast.UnaryOp(ast.Not(), operand):
+      return operand
+    case ast.Constant(bool() as value):
+      return ast.Constant(not value)
+    case ast.Constant(int() | float() as value):
+      return ast.Constant(value + 1)
+    case ast.Return(ast.expr() as value) if not isinstance(value, ast.Constant):
+      return ast.Return(ast.Constant(None))
+  return None
+
+
+def _nodes(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+  """Yields nodes and what replaces them; of f-strings, 3.11 knows no places."""
+  if isinstance(node, ast.JoinedStr):
+    return
+  if (changed := _changed(node)) is not None:
+    yield node, changed
+  is_condition = isinstance(node, (ast.If, ast.IfExp, ast.While))
+  if is_condition and _changed(node.test) is None:
+    yield node.test, ast.UnaryOp(ast.Not(), node.test)
+  for child in ast.iter_child_nodes(node):
+    yield from _nodes(child)
+
+
+def _mutants(path: str) -> Iterator[_Mutant]:
+  data = (_PACKAGES / path).read_bytes()
+  starts = [0]
+  for line in data.splitlines(keepends=True):
+    starts.append(starts[-1] + len(line))
+  for node, changed in _nodes(ast.parse(data)):
+    start = starts[node.lineno - 1] + node.col_offset
+    end = starts[node.end_lineno - 1] + node.end_col_offset
+    new = ast.unparse(changed)
+    if isinstance(changed, ast.expr):
+      new = f'({new})'  # It may have been in several lines, or bind closer.
+    yield _Mutant(
+        path, node.lineno, start, end, ast.unparse(node), new
+    )
+
+
+def _ours() -> list[str]:
+  """Returns the paths of the modules that the release does not have."""
+  release = pin.digests()
+  paths = (p.relative_to(_PACKAGES) for p in _PACKAGES.glob('optax/**/*.py'))
+  names = (p.as_posix() for p in paths)
+  is_ours = lambda p: p not in release and not p.endswith('_test.py')
+  return sorted(filter(is_ours, names))
+
+
+def _first_failure(arguments: list[str], path: str) -> Optional[str]:
+  """Returns what fails first when pytest has these arguments and this path."""
+  command = [sys.executable, '-m', 'pytest', '-q', '-x', '--tb=no']
+  try:
+    result = subprocess.run(
+        [*command, '-p', 'no:cacheprovider', *arguments], cwd=_ROOT,
+        env=os.environ | {'PYTHONPATH': path}, timeout=_SECONDS, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+    )  # fmt: skip
+  except subprocess.TimeoutExpired:
+    return 'a test that does not end'
+  if result.returncode == 0:
+    return None
+  failed = re.search(r'^(?:FAILED|ERROR) (?:\S*/)?(\S+)', result.stdout, re.M)
+  return failed[1] if failed else f'pytest: {result.stdout[-500:]}'
+
+
+def _failure(paths: set[str], mutant: Optional[_Mutant]) -> Optional[str]:
+  """Returns which test of these modules, or of all, fails first; or None."""
+  with tempfile.TemporaryDirectory() as directory:
+    scratch = pathlib.Path(directory)
+    ignore = shutil.ignore_patterns('__pycache__')
+    shutil.copytree(_PACKAGES / 'optax', scratch / 'optax', ignore=ignore)
+    if mutant:
+      mutant.apply(scratch)
+    beside = [scratch / path.replace('.py', '_test.py') for path in paths]
+    beside = [str(test) for test in beside if test.exists()]
+    found = None
+    if beside:
+      found = _first_failure([f'--rootdir={scratch}', *beside], directory)
+    return found or _first_failure(_CHECKS, directory)
+
+
+def main() -> int:
+  parser = argparse.ArgumentParser()
+  parser.add_argument('--count', type=int, default=20)
+  parser.add_argument('--seed', type=int, default=random.randrange(10**6))
+  parser.add_argument('words', nargs='*', default=[''])
+  args = parser.parse_args()
+  paths = [path for path in _ours() if any(word in path for word in args.words)]
+  every = [mutant for path in paths for mutant in _mutants(path)]
+  drawn = random.Random(args.seed).sample(every, min(args.count, len(every)))
+  print(f'--seed {args.seed}: {len(drawn)} of {len(every)} changes', flush=True)
+  noticed = 0
+  with futures.ThreadPoolExecutor(2) as pool:
+    paths = [{mutant.path} for mutant in drawn]
+    failures = pool.map(
+        _failure, [set().union(*paths), *paths], [None, *drawn]
+    )
+    if failure := next(failures):
+      pool.shutdown(cancel_futures=True)
+      print(f'Without a change, {failure} fails, so no failure says anything.')
+      return 1
+    for mutant, failure in zip(drawn, failures, strict=True):
+      noticed += failure is not None
+      print(f'{failure or "SURVIVED"}: {mutant}', flush=True)
+  print(f'{noticed} of {len(drawn)} are noticed; {_SCORE:.0%} are wanted.')
+  return int(not drawn or noticed < _SCORE * len(drawn))
+
+
+if __name__ == '__main__':
+  sys.exit(main())

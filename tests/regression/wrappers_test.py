@@ -1,0 +1,135 @@
+# Copyright 2026 The Optax masks fork authors. All Rights Reserved.
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+# ==============================================================================
+"""Tests that wrappers of optimizers take masks and models as they are."""
+
+import functools
+
+import chex
+import equinox as eqx
+import jax
+import numpy as np
+import optax
+from optax import contrib
+from regression.masks import FUNCTIONS
+from regression.masks import TREES
+from support import models
+from support.models import weight_mask
+from support.variants import each
+
+# Each trains two steps with an optimizer that is made by `mask`, and returns
+# trees like the params.
+
+
+def _multi_steps(mask, model, grads):
+  optimizer = optax.MultiSteps(mask(optax.sgd(0.5, momentum=0.5)), 2)
+  state = optimizer.init(model)
+  first, state = optimizer.update(grads, state, model)
+  twice = jax.tree.map(lambda g: 2 * g, grads)
+  return [first, optimizer.update(twice, state, model)[0]]
+
+
+def _lookahead(mask, model, grads):
+  optimizer = optax.lookahead(mask(optax.sgd(1.0)), 2, slow_step_size=0.5)
+  both = optax.LookaheadParams.init_synced(model)
+  _, state = optimizer.update(grads, optimizer.init(both), both)
+  return [*optimizer.update(grads, state, both)[0]]
+
+
+def _schedule_free(mask, model, grads):
+  optimizer = mask(contrib.schedule_free_sgd(0.5))
+  state, trained = optimizer.init(model), model
+  for _ in range(2):
+    updates, state = optimizer.update(grads, state, trained)
+    trained = optax.apply_updates(trained, updates)
+  averaged = contrib.schedule_free_eval_params(state, trained)
+  params = [models.params_of(tree)[0] for tree in (averaged, trained, model)]
+  change = lambda new: jax.tree.map(lambda n, o: n - o, new, params[-1])
+  return [change(params[0]), change(params[1])]
+
+
+_KINDS = {
+    f'{wrapper.__name__[1:]}_{kind}': functools.partial(
+        lambda wrapper, make: (wrapper, make()), wrapper, make
+    )
+    for wrapper in (_multi_steps, _lookahead, _schedule_free)
+    for kind, make in models.FILTERED_AND_RAW.items()
+}
+
+
+def _select(optimizer):
+  return optax.selective_transform(optimizer, train_mask=weight_mask)
+
+
+class WrappersTest(chex.TestCase):
+
+  @each(_KINDS)
+  def test_what_the_mask_chooses_is_trained_as_if_it_were_all(self, make):
+    wrapper, model = make()
+    params, static = models.params_of(model)
+    grads = models.arange_like(params)
+    is_chosen = jax.tree.leaves(weight_mask(params))
+    of = lambda tree, kind: [
+        leaf
+        for leaf, m in zip(jax.tree.leaves(tree), is_chosen, strict=True)
+        if m == kind
+    ]
+
+    def run(params, grads):
+      return wrapper(_select, eqx.combine(params, static), grads)
+
+    found = self.variant(run)(params, grads)
+    alone = functools.partial(wrapper, lambda optimizer: optimizer)
+    wanted = self.variant(alone)(of(params, True), of(grads, True))
+    for tree, leaves in zip(found, wanted, strict=True):
+      chex.assert_trees_all_close(of(tree, True), leaves, rtol=1e-6)
+      for leaf in of(tree, False):
+        np.testing.assert_array_equal(leaf, 0.0)
+    self.assertTrue(all(leaf.all() for leaf in wanted[-1]))
+
+
+class MapParamsTest(chex.TestCase):
+
+  @each(FUNCTIONS | TREES)
+  def test_state_is_mapped_where_the_mask_chooses(self, make):
+    net = models.Net()
+    transform = optax.masked(optax.trace(0.9), make())
+
+    def run(net):
+      state = transform.init(net)
+      return optax.tree.map_params(
+          transform, lambda s, p: s + p, state, net
+      ).inner_state.trace
+
+    trace = self.variant(run)(net)
+    chosen = eqx.filter(net, weight_mask(net))
+    chex.assert_trees_all_equal(*map(jax.tree.leaves, (trace, chosen)))
+
+  @each(models.MODELS)
+  def test_whole_model_beside_the_state(self, make):
+    params, static = models.params_of(make())
+    transform = optax.masked(optax.adam(0.1), weight_mask)
+
+    def run(params):
+      state = transform.init(params)
+      return optax.tree.map_params(
+          transform, lambda s, p: s + p, state, eqx.combine(params, static)
+      ).inner_state[0].mu
+
+    found = self.variant(run)(params)
+    chosen = eqx.filter(params, weight_mask(params))
+    chex.assert_trees_all_equal(*(
+        [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
+        for tree in (found, chosen)
+    ))
