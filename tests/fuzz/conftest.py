@@ -42,6 +42,8 @@ settings.load_profile('ci')
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
   """Counts the examples that a test ran to their end; they must be enough."""
+  if not hasattr(item.obj, 'hypothesis'):
+    return (yield)  # Programs count their own.
   count = 0
   handle = item.obj.hypothesis
   inner_test = handle.inner_test
@@ -61,3 +63,13 @@ def pytest_runtest_call(item):
   wanted = settings.default.max_examples
   assert count >= wanted, f'{count} examples ran, {wanted} were promised'
   return result
+
+
+def pytest_terminal_summary(terminalreporter):
+  """Prints which rows explained what programs gave, and how often."""
+  for report in terminalreporter.getreports('passed'):
+    for key, counts in report.user_properties:
+      if key == 'rows':
+        terminalreporter.section(report.nodeid.rpartition('::')[2])
+        for row, count in sorted(counts.items(), key=lambda x: -x[1]):
+          terminalreporter.line(f'{count:7} {row}')

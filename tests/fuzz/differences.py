@@ -98,9 +98,9 @@ class Comparison(NamedTuple):
   """What a program gives.
 
   Attributes:
-    program: the program.
-    old: on 0.2.8, or as the rows say that it is there.
-    new: on the fork, less what the rows say that is new.
+    program: the program, or what a row says that has to be compared with.
+    old: on 0.2.8.
+    new: on the fork.
   """
 
   program: programs.Program
@@ -111,6 +111,22 @@ class Comparison(NamedTuple):
   def differing(self) -> list[str]:
     return differing(self.old, self.new)
 
+  def told(self) -> str:
+    """Returns what differs, in words."""
+    of = lambda results, key: results.get(key, 'nothing')
+    return '\n# '.join(
+        f'{key}: {of(self.old, key)} became {of(self.new, key)}'
+        for key in self.differing[:4]
+    )
+
+  def of(self, change: Callable[[str, Any], Any]) -> 'Comparison':
+    """Returns it with each result changed; None leaves one out."""
+    both = (
+        {k: y for k, x in r.items() if (y := change(k, x)) is not None}
+        for r in (self.old, self.new)
+    )
+    return Comparison(self.program, *both)
+
   @property
   def works_here_alone(self) -> bool:
     """Whether all is equal until 0.2.8 fails, and only that."""
@@ -119,25 +135,46 @@ class Comparison(NamedTuple):
     return is_later and self.differing == ['raised']
 
 
-def compared(program: programs.Program) -> tuple[Comparison, list[str]]:
+class Failure(NamedTuple):
+  """What is wrong with a program.
+
+  Attributes:
+    kind: what is alike for programs that have the same cause.
+    text: what differs.
+  """
+
+  kind: str
+  text: str
+
+
+def _failure(case: Comparison) -> Failure:
+  names = [r.get('raised', ('', ''))[1] for r in case[1:]]
+  # What differs first, without the path in the params.
+  kind = re.sub(r"^\d+|[\[:].*", '', case.differing[0])
+  return Failure(f'{kind} {names}', case.told())
+
+
+def with_pristine(program: programs.Program) -> Failure | list[str]:
   """Runs a program on both.
 
   Args:
     program: a program.
 
   Returns:
-    What differs without a row, and the rows that explained the rest.
+    What differs without a row, or else the rows that explained it.
   """
   both = (results(program, pristine_optax()), results(program, optax))
   case, rows = Comparison(program, *both), []
   for row, (has, rule) in RULES.items():
     if not case.differing or case.works_here_alone:
       break
-    if has(program):
+    if has(case.program):
       before = case.differing
-      case = Comparison(program, *rule(program, case.old, case.new))
+      case = rule(case)
       rows += [row] * (case.differing != before)
-  return case, rows
+  if case.works_here_alone:
+    return [*rows, 'works on the fork alone']
+  return _failure(case) if case.differing else rows or ['equal']
 
 
 @functools.cache
@@ -152,30 +189,21 @@ def _uses(*words: str) -> Callable[[programs.Program], bool]:
   )
 
 
-# A rule is given a program that its row is about. It returns what the row says
-# of the results of both, so that what differs then has no row.
+# A rule is given the comparison of a program that its row is about. It returns
+# one without what the row says; what differs then has no row.
 
 
 def _without(pattern: str):
-  """Leaves out what the fork has, or has not, at these paths."""
-
-  def rule(program, old, new):
-    del program
-    is_kept = lambda key: not re.search(pattern, key)
-    return ({k: x for k, x in r.items() if is_kept(k)} for r in (old, new))
-
-  return rule
+  """Leaves out what is at these paths."""
+  return lambda case: case.of(
+      lambda key, x: None if re.search(pattern, key) else x
+  )
 
 
-def _same_type(pattern: str):
-  """Compares types and shapes alone at these paths."""
-
-  def rule(program, old, new):
-    del program
-    bits = lambda k, x: x[:-1] if re.search(pattern, k) else x
-    return ({k: bits(k, x) for k, x in r.items()} for r in (old, new))
-
-  return rule
+def _without_weak_types(pattern: str):
+  return lambda case: case.of(
+      lambda key, x: (*x[:3], *x[4:]) if re.search(pattern, key) else x
+  )
 
 
 def _array(leaf) -> np.ndarray | None:
@@ -196,34 +224,29 @@ def _is_near(found, wanted, part: float) -> bool:
   return np.allclose(found, wanted, part, part * largest, equal_nan=True)
 
 
-def _near(part: float, exact: Callable[..., Results] | None = None):
-  """Compares types, and numbers with those of 0.2.8 to a part of the largest.
+def _near(part: float, program=None, has_dtypes=lambda program: True):
+  """Compares types, and numbers to a part of the largest.
 
   Args:
     part: that may be lost.
-    exact: of program and old results, what gives numbers to compare with, if
-      not the old results.
+    program: a function of the program that returns one with the right numbers
+      on 0.2.8, if these are others.
+    has_dtypes: whether a program has to have the same dtypes.
   """
 
-  def rule(program, old, new):
-    wanted = exact(program) if exact else old
+  def rule(case):
+    _, old, new = case
+    wanted = _on_pristine(program)(case).old if program else old
     old, new = dict(old), dict(new)
     for key in old.keys() & new.keys() & wanted.keys():
       if old[key] == new[key] or not isinstance(new[key], tuple):
         continue
       if _is_near(new[key], wanted[key], part):
-        old[key], new[key] = old[key][:-1], new[key][:-1]
-    return old, new
-
-  return rule
-
-
-def _without_weak_types(pattern: str):
-
-  def rule(program, old, new):
-    del program
-    weak = lambda k, x: (*x[:3], '', x[4]) if re.search(pattern, k) else x
-    return ({k: weak(k, x) for k, x in r.items()} for r in (old, new))
+        # What is injected keeps its dtype in the state.
+        is_typed = 'hyperparams' in key or has_dtypes(case.program)
+        kept = 4 if is_typed else 2
+        old[key], new[key] = (r[key][:-1][:kept] for r in (old, new))
+    return Comparison(case.program, old, new)
 
   return rule
 
@@ -231,14 +254,14 @@ def _without_weak_types(pattern: str):
 def _error(old_names: str, new_name: str):
   """Takes an error of the one class for one of the other."""
 
-  def rule(program, old, new):
-    del program
+  def rule(case):
     (line, was), (new_line, found) = (
-        r.get('raised', (None, '')) for r in (old, new)
+        r.get('raised', (None, '')) for r in case[1:]
     )
-    if line == new_line and re.fullmatch(old_names, was) and found == new_name:
-      new = new | {'raised': old['raised']}
-    return old, new
+    is_it = re.fullmatch(old_names, was) and found == new_name
+    if is_it and line in (new_line, None):
+      return case._replace(old=case.old | {'raised': case.new['raised']})
+    return case
 
   return rule
 
@@ -246,9 +269,9 @@ def _error(old_names: str, new_name: str):
 def _on_pristine(change: Callable[[programs.Program], programs.Program]):
   """Compares with what another program gives on 0.2.8."""
 
-  def rule(program, old, new):
-    del old
-    return results(change(program), pristine_optax()), new
+  def rule(case):
+    program = change(case.program)
+    return Comparison(program, results(program, pristine_optax()), case.new)
 
   return rule
 
@@ -270,27 +293,24 @@ def _filtered(program: programs.Program) -> programs.Program:
   return program._replace(params=cut(program.params), trees=trees)
 
 
-def _raw(program, old, new):
+def _raw(case):
   """Compares with the filtered params: what is no param goes through."""
-  del old
-  old = results(_filtered(program), pristine_optax())
   paths = [
       jax.tree_util.keystr(path)
-      for path, x in jax.tree_util.tree_leaves_with_path(program.params)
+      for path, x in jax.tree_util.tree_leaves_with_path(case.program.params)
       if x in (*programs.OTHERS, '0.5')
   ]
   # A structure has None there in the one, and a leaf in the other.
   is_other = lambda key: (
       re.search(r'\.(params|grads|updates|out)\b', key)
-      and (key.endswith((*paths, ' is')))
-  )
-  old, new = (
-      {k: x for k, x in r.items() if not is_other(k)} for r in (old, new)
+      and key.endswith((*paths, ' is'))
   )
   # A Python float has a gradient, and no state.
-  if '0.5' in program.leaves:
-    return _error('', 'ValueError')(program, old, new)
-  return old, new
+  has_float = '0.5' in case.program.leaves
+  case = _on_pristine(_filtered)(case).of(
+      lambda key, x: None if is_other(key) else x
+  )
+  return _error('', 'ValueError')(case) if has_float else case
 
 
 _LOW = re.compile(r', jnp\.b?float16\)')
@@ -302,14 +322,22 @@ def _has_low(program: programs.Program) -> bool:
       kind for kind, texts in programs.FLOATS.items()
       if program.leaves & {*texts}
   }  # fmt: skip
-  kinds = {'float32' if kind == 'many' else kind for kind in kinds}
-  is_low = bool(kinds & {'bfloat16', 'float16'} or len(kinds) > 1)
-  return is_low and 'inject_hyperparams' in program.optimizer
+  is_low = kinds & {'bfloat16', 'float16'} or _is_mixed(program)
+  return 'inject_hyperparams' in program.optimizer and bool(is_low)
 
 
-def _in_float32(program: programs.Program) -> Results:
+def _is_mixed(program: programs.Program) -> bool:
+  found = {
+      'float32' if kind == 'many' else kind
+      for kind, texts in programs.FLOATS.items()
+      if program.leaves & {*texts}
+  }
+  return len(found) > 1
+
+
+def _in_float32(program: programs.Program) -> programs.Program:
   params = jax.tree.map(lambda x: _LOW.sub(')', x), program.params)
-  return results(program._replace(params=params), pristine_optax())
+  return program._replace(params=params)
 
 
 def _with_static_args(program: programs.Program) -> programs.Program:
@@ -321,7 +349,7 @@ def _with_static_args(program: programs.Program) -> programs.Program:
     found = [
         key
         for key in inspect.signature(factory).parameters
-        if key.endswith('mask')
+        if key.endswith(('mask', 'clip_value_fn', 'decay_rate_fn'))
         or 'dtype' in key
         or name in settings.PYTHON_NUMBERS.get(key, ())
     ]
@@ -331,6 +359,15 @@ def _with_static_args(program: programs.Program) -> programs.Program:
   return program._replace(
       optimizer=re.sub(pattern, named, program.optimizer)
   )
+
+
+def _with_freeze_mask(program: programs.Program) -> programs.Program:
+  """Returns a program with the mask that its function computes."""
+  mask = jax.tree.map(lambda x: str('(2, 2)' in x), program.params)
+  optimizer = program.optimizer.replace(
+      'freeze_mask=matrices', f'freeze_mask=<{len(program.trees)}>'
+  )
+  return program._replace(optimizer=optimizer, trees=(*program.trees, mask))
 
 
 _STATIC = (
@@ -345,11 +382,11 @@ RULES = {
         _uses(_STATIC), _on_pristine(_with_static_args)
     ),
     'test_function_in_a_mask_argument': (
-        _uses(r'inject_hyperparams.*mask=matrices'),
+        _uses(r'inject_hyperparams(.*mask=matrices|\([\w.]*(adopt|adafactor))'),
         _on_pristine(_with_static_args),
     ),
     'test_injected_numbers_and_params_of_low_precision': (
-        _has_low, _near(2**-4, _in_float32)
+        _has_low, _near(2**-4, _in_float32, lambda p: not _is_mixed(p))
     ),
     'test_integer_bool_or_key_beside_params': (
         lambda program: _has_others(program)
@@ -370,7 +407,7 @@ RULES = {
     ),
     'test_freeze_mask_that_is_no_tree_of_bools': (
         _uses('freeze_mask=matrices'),
-        lambda program, old, new: (old, new),
+        _on_pristine(_with_freeze_mask),
     ),
     'test_state_of_lbfgs': (_uses('lbfgs'), _without(r'\.inverse_factor$')),
     'test_types_of_a_fresh_line_search': (
@@ -383,3 +420,24 @@ RULES = {
         _uses('lbfgs|zoom'), _near(1e-5)
     ),
 }  # fmt: skip
+
+
+def with_option(added: programs.Added) -> Failure | list[str]:
+  """Returns how an option changes something on the fork, in words."""
+  plain, found = (results(x, optax) for x in (added.without, added.added))
+  if 'raised' in plain:
+    return ['fails without']  # As far as it comes, the other test compares it.
+  way = re.escape(added.state)
+  found = {
+      re.sub(rf'^(\d+\.state){way}', r'\1', key): x for key, x in found.items()
+  }
+  # What the option has in its state, or in a raw model.
+  found = {
+      key: x for key, x in found.items() if key in plain or key == 'raised'
+  }
+  plain = {k: x for k, x in plain.items() if not k.endswith(' is')}
+  found = {k: x for k, x in found.items() if not k.endswith(' is')}
+  case = Comparison(added.added, plain, found)
+  if 'inject' in added.option:
+    case = _near(2**-6)(case)
+  return _failure(case) if case.differing else [added.option]

@@ -18,13 +18,13 @@ A program is lines of Python. What it calls that is not Optax is in `_HELPERS`,
 so that one text runs on each copy of Optax, and prints whole.
 """
 
+from collections.abc import Callable, Sequence
 import functools
 import inspect
 import re
 from typing import Any, NamedTuple
 import warnings
 
-from hypothesis import strategies as st
 import jax
 from optax_fork import pristine
 from support import factories
@@ -51,8 +51,12 @@ class Diverged(ValueError):
 """,
     'grads_of': """
 def grads_of(params):
-  is_float = lambda p: jnp.issubdtype(jnp.result_type(p), jnp.inexact)
-  return jax.tree.map(lambda p: p / 2 - 1 if is_float(p) else 0 * p, params)
+  def slope(p):
+    dtype = getattr(p, 'dtype', type(p))
+    if jnp.issubdtype(dtype, jnp.inexact):
+      return p / 2 - 1
+    return 0 * p if jnp.issubdtype(dtype, jnp.integer) else None
+  return jax.tree.map(slope, params)
 """,
     'loss': """
 def loss(params):
@@ -196,6 +200,74 @@ def _show(tree: Any) -> str:
   return f'[{inner}]'
 
 
+class Choices:
+  """What something is drawn by, so that it can be drawn again, and shorter.
+
+  Attributes:
+    made: the number of each choice.
+  """
+
+  def __init__(self, given: Sequence[int] = (), source=None):
+    """Makes choices.
+
+    Args:
+      given: the first choices.
+      source: a `random.Random` for all others; None for the first option.
+    """
+    self.made, self._given, self._source = [], list(given), source
+
+  def of(self, *options):
+    """Chooses one; the simplest comes first."""
+    number = 0
+    if len(self.made) < len(self._given):
+      number = min(self._given[len(self.made)], len(options) - 1)
+    elif self._source:
+      number = self._source.randrange(len(options))
+    self.made.append(number)
+    return options[number]
+
+
+def shortest(
+    draw: Callable[[Choices], Any],
+    choices: list[int],
+    fails: Callable[[Any], bool],
+    attempts: int = 400,
+) -> Any:
+  """Returns the shortest that fails as well, of those tried.
+
+  Args:
+    draw: a function of choices.
+    choices: the numbers of those by which something fails.
+    fails: whether what is drawn does so.
+    attempts: the most that are tried.
+  """
+  best, tried = draw(Choices(choices)), set()
+
+  def shorter():
+    for size in (16, 8, 4, 2, 1):
+      for i in range(0, len(choices), size):
+        yield choices[:i] + choices[i + size :]
+    for i, number in enumerate(choices):
+      yield from (choices[:i] + [n] + choices[i + 1 :] for n in range(number))
+
+  while len(tried) < attempts:
+    for candidate in shorter():
+      found = Choices(candidate)
+      drawn = draw(found)
+      text = str(drawn)
+      if text in tried or (len(text), found.made) >= (len(str(best)), choices):
+        continue
+      tried.add(text)
+      if fails(drawn):
+        best, choices = drawn, found.made
+        break
+      if len(tried) == attempts:
+        return best
+    else:
+      return best
+  return best
+
+
 # Few shapes, so that JAX compiles each operation but once.
 FLOATS = {
     'float32': (
@@ -217,38 +289,31 @@ FLOATS = {
 OTHERS = ('3', 'jnp.arange(2)', 'np.int32(4)', 'True', 'jax.random.key(0)')
 
 
-def _of(*texts):
-  return st.sampled_from(texts)
+# Leaves of a tree, each as often as it stands here.
+_SINGLE, _LOW = FLOATS['float32'], FLOATS['bfloat16']
+_LEAVES = (
+    _SINGLE,
+    _LOW,
+    _SINGLE + _LOW,
+    _SINGLE + sum(FLOATS.values(), ()),
+    _SINGLE + OTHERS + ('None', '0.5'),
+)
 
 
-def _maybe(strategy, other, of=4):
-  """Draws from the one, once in so many times from the other."""
-  return st.integers(1, of).flatmap(lambda i: other if i == of else strategy)
-
-
-_SINGLE = st.one_of(*(_of(*FLOATS['float32']) for _ in range(6)))
-_LOW = _of(*FLOATS['bfloat16'])
-_MIXED = st.one_of(*(_of(*texts) for texts in FLOATS.values()))
-_BESIDE = st.one_of(_SINGLE, _SINGLE, _of(*OTHERS, 'None'))
-_LEAVES = (_SINGLE, _LOW, _MIXED, _BESIDE)
-
-
-def _trees(leaves):
-  pair = _namespace()['Pair']
-  nodes = lambda inner: st.one_of(
-      st.dictionaries(_of('w', 'b'), inner, min_size=1, max_size=2),
-      st.lists(inner, min_size=1, max_size=2),
-      st.lists(inner, min_size=1, max_size=2).map(tuple),
-      st.tuples(inner, inner).map(lambda xs: pair(*xs)),
+def _tree(choices, leaves, depth=0):
+  """Draws a tree; most often the same, since each compiles other programs."""
+  leaf = lambda: choices.of(*leaves)
+  inner = lambda: _tree(choices, leaves, depth + 1) if depth < 2 else leaf()
+  layer = lambda: {'w': leaves[1], 'b': leaf()}
+  nodes = (
+      leaf,
+      lambda: {'w': inner()},
+      lambda: {'b': inner(), 'w': inner()},
+      lambda: [inner()],
+      lambda: (inner(), inner()),
+      lambda: _namespace()['Pair'](inner(), inner()),
   )
-  named = st.dictionaries(
-      _of('w', 'b', 'n'), leaves | nodes(leaves), min_size=1, max_size=3
-  )
-  return st.one_of(named, named, named, leaves, nodes(leaves | nodes(leaves)))
-
-
-_PARAMS = st.one_of(*map(_trees, _LEAVES))
-_PARAMS_ALONE = st.one_of(*map(_trees, (_SINGLE, _LOW, _MIXED)))
+  return choices.of(layer, *([layer] * 4 if depth == 0 else [leaf] * 6), *nodes)()
 
 
 # Values of arguments, by name. Any other that is needed is a number.
@@ -300,7 +365,14 @@ _LEFT_OUT = {
     'chain', 'named_chain', 'multi_transform', 'monitor', 'galore',
     'scale_by_galore', 'snapshot',
 }  # fmt: skip
-_COMMON = ('adam', 'adamw', 'clip', 'scale_by_adam', 'sgd', 'trace')
+_COMMON = (
+    'adam', 'add_decayed_weights', 'clip', 'scale', 'scale_by_rms', 'sgd',
+    'trace',
+)  # fmt: skip
+_EAGERLY = (
+    'flatten', 'masked', 'partition', 'selective_transform',
+    'with_extra_args_support', 'contrib.schedule_free',
+)  # fmt: skip
 _SLOW = ('linesearch', 'lbfgs', 'mechanize', 'muon', 'hutchinson', 'sophia')
 
 
@@ -340,15 +412,13 @@ def _factories() -> list[_Factory]:
 class _Optimizers:
   """Draws optimizers for params; their masks and labels go into `trees`."""
 
-  def __init__(self, draw, params):
-    self._draw, self._params, self.trees = draw, params, []
-    self._of = lambda *texts: draw(st.sampled_from(texts))
+  def __init__(self, choices, params):
+    self._of, self._params, self.trees = choices.of, params, []
 
   def any(self, depth=0) -> str:
-    kinds = [self._plain, self._plain, self._injected, self._injected]
-    kinds += [self._own]
+    kinds = [self.plain] * 3 + [self._injected] * 3 + [self._own]
     if depth < 2:
-      kinds += [self._wrapper] * 3 + [self._combined, self._multi_steps]
+      kinds += [self._wrapper] * 4 + [self._combined, self._multi_steps]
     return self._of(*kinds)(depth)
 
   def tree(self, *values):
@@ -376,23 +446,19 @@ class _Optimizers:
   def _call(self, factory, depth):
     keys = list(factory.required)
     if factory.optional and self._of(False, True):
-      keys += self._draw(
-          st.lists(_of(*factory.optional), min_size=1, max_size=2, unique=True)
-      )
+      keys += dict.fromkeys(self._of(*factory.optional) for _ in range(2))
     arguments = (f'{key}={self._argument(key, depth)}' for key in keys)
     return f'{factory.name}({", ".join(arguments)})'
 
   def plain(self, depth):
     """Draws an optimizer that has no other in it."""
     known = [f for f in _factories() if not f.is_wrapper]
-    kind = self._draw(st.integers(0, 9))
+    kind = self._of(*range(10))
     if kind < 5:
       known = [f for f in known if f.name.removeprefix('optax.') in _COMMON]
     elif kind < 9:
       known = [f for f in known if not f.is_slow]
     return self._call(self._of(*known), depth)
-
-  _plain = plain
 
   def numbers(self):
     """Draws a factory that has numbers, and its arguments."""
@@ -405,7 +471,7 @@ class _Optimizers:
     for key in dict.fromkeys(factory.required + factory.optional):
       if key in ('learning_rate', 'step_size'):
         arguments.append(f'{key}={self._of(*_RATES)}')
-      elif key in factory.required or self._draw(st.integers(0, 4)) == 4:
+      elif key in factory.required or self._of(*range(5)) == 4:
         arguments.append(f'{key}={self._argument(key, 2)}')
     return factory.name, ', '.join(arguments)
 
@@ -426,7 +492,10 @@ class _Optimizers:
     return f'optax.GradientTransformation({init}, {update})'
 
   def _wrapper(self, depth):
-    return self._call(self._of(*(f for f in _factories() if f.is_wrapper)), depth)
+    known = [f for f in _factories() if f.is_wrapper]
+    if self._of(*range(5)) < 4:  # Others compile a program for each.
+      known = [f for f in known if f.name.removeprefix('optax.') in _EAGERLY]
+    return self._call(self._of(*known), depth)
 
   def _combined(self, depth):
     inner = [self.any(depth + 1) for _ in range(self._of(1, 2))]
@@ -458,8 +527,8 @@ _KEYS = ('learning_rate', 'learning_rate', 'weight_decay', 'b2', 'b1')
 _IN_SCAN = ('0.02', 'jnp.where(params_are_old, 0.1, 0.01)')
 
 
-def _set_number(draw):
-  key, value = draw(_of(*_KEYS)), draw(_of(*_NEW_NUMBERS))
+def _set_number(choices):
+  key, value = choices.of(*_KEYS), choices.of(*_NEW_NUMBERS)
   return f"state.hyperparams['{key}'] = {value}"
 
 
@@ -533,16 +602,16 @@ _EXTRA = {
 }
 
 
-def _use(draw, optimizer):
-  kind = draw(st.integers(0, 15))
+def _use(choices, optimizer):
+  kind = choices.of(*range(16))
   is_injected = optimizer.startswith('optax.inject')
-  if is_injected and kind in (4, 5, 6, 7, 8):
-    return _set_number(draw)
+  if is_injected and 4 <= kind < 9:
+    return _set_number(choices)
   if is_injected and kind == 9:
-    return draw(st.sampled_from(_OF_NUMBERS))
+    return choices.of(*_OF_NUMBERS)
   if kind == 15:
-    return draw(st.sampled_from(_COMPILED))
-  return draw(st.sampled_from(_EAGER)) if kind > 3 else _STEP
+    return choices.of(*_COMPILED)
+  return choices.of(*_EAGER) if kind > 3 else _STEP
 
 
 def _with_extra(use, optimizer):
@@ -552,15 +621,14 @@ def _with_extra(use, optimizer):
   return use
 
 
-@st.composite
-def programs(draw) -> Program:
+def program(choices: Choices) -> Program:
   """Draws a program."""
-  params = draw(_PARAMS)
-  optimizers = _Optimizers(draw, params)
+  params = _tree(choices, choices.of(*_LEAVES))
+  optimizers = _Optimizers(choices, params)
   optimizer = optimizers.any()
   uses = [
-      _with_extra(_use(draw, optimizer), optimizer)
-      for _ in range(draw(st.integers(1, 4)))
+      _with_extra(_use(choices, optimizer), optimizer)
+      for _ in range(choices.of(1, 2, 3, 4))
   ]
   return Program(params, optimizer, tuple(optimizers.trees), tuple(uses))
 
@@ -592,13 +660,15 @@ class Added(NamedTuple):
   added: Program
   state: str
 
+  def __str__(self):
+    return f'{self.without}\n# and\n\n{self.added}'
 
-@st.composite
-def pairs(draw) -> Added:
+
+def with_option(choices: Choices) -> Added:
   """Draws a program, and the same with an option that changes nothing."""
-  params = draw(_PARAMS_ALONE)
-  option, path = draw(st.sampled_from(sorted(_OPTIONS.items())))
-  optimizers = _Optimizers(draw, params)
+  params = _tree(choices, choices.of(*_LEAVES[:-1]))
+  option, path = choices.of(*_OPTIONS.items())
+  optimizers = _Optimizers(choices, params)
   more = params
   if option.startswith('optax.inject'):
     factory, arguments = optimizers.numbers()
@@ -610,10 +680,10 @@ def pairs(draw) -> Added:
     added = option.format(optimizer, tree)
   if option == 'raw':
     added = optimizer
-    nothing, something = 'None', draw(_of(*OTHERS, 'jnp.tanh'))
+    nothing, something = 'None', choices.of(*OTHERS, 'jnp.tanh')
     params, more = ({'raw': x, 'p': params} for x in (nothing, something))
     optimizers.trees = [{'raw': nothing, 'p': x} for x in optimizers.trees]
-  uses = tuple(draw(st.lists(_of(*_STEPS), min_size=1, max_size=3)))
+  uses = [choices.of(*_STEPS) for _ in range(choices.of(1, 2, 3))]
   uses = tuple(_with_extra(use, optimizer) for use in uses)
   trees = tuple(optimizers.trees)
   return Added(

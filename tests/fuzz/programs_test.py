@@ -14,7 +14,7 @@
 # ==============================================================================
 """Programs at random give on the fork what they give on 0.2.8.
 
-Each run draws others; a program that fails is made short, and printed.
+Each run draws others. Of each kind of failure, one is made short and printed.
 `--hypothesis-seed` draws those of an earlier run again.
 """
 
@@ -24,56 +24,50 @@ import random
 
 from fuzz import differences
 from fuzz import programs
-import hypothesis
-import optax
 
 _TABLE = pathlib.Path(__file__).resolve().parents[2] / 'patches/README.md'
 
 
-def _run(request, record_property, strategy, check, count):
-  """Checks so many programs, and counts what `check` returns."""
+def _run(request, record_property, draw, check, count):
+  """Checks so many programs.
+
+  Args:
+    request: pytest's.
+    record_property: pytest's.
+    draw: a function of choices.
+    check: a function of what is drawn, which returns why it is right, or a
+      `differences.Failure`.
+    count: the number of programs.
+  """
   seed = request.config.getoption('--hypothesis-seed') or random.getrandbits(32)
-  counts = collections.Counter()
-
-  @hypothesis.seed(int(seed))
-  @hypothesis.settings(max_examples=count, derandomize=False)
-  @hypothesis.given(strategy)
-  def run(drawn):
-    counts.update(check(drawn))
-
-  try:
-    run()
-  except AssertionError as error:
-    error.add_note(f'--hypothesis-seed={seed}')
-    raise
-  record_property('examples', counts.total())
+  failed, counts = {}, collections.Counter()
+  for number in range(count):
+    choices = programs.Choices(source=random.Random(f'{seed} {number}'))
+    found = check(draw(choices))
+    if isinstance(found, differences.Failure):
+      failed.setdefault(found.kind, choices.made)
+    else:
+      counts.update(found)
+  told = []
+  for kind, made in failed.items():
+    fails = lambda drawn, kind=kind: getattr(check(drawn), 'kind', '') == kind
+    drawn = programs.shortest(draw, made, fails)
+    told.append(f'{drawn}\n# {check(drawn).text}')
+  assert not told, '\n'.join(['', *told, f'--hypothesis-seed={seed}'])
+  record_property('examples', count)
   record_property('rows', counts)
-
-
-def _check(program):
-  case, rows = differences.compared(program)
-  if case.works_here_alone:
-    rows.append('works on the fork alone')
-  elif case.differing:
-    raise AssertionError(f'{case.told()}\n\n{program}')
-  return rows or ['equal']
 
 
 def test_programs_give_what_they_give_on_pristine(request, record_property):
   count = 5_000 if request.config.getoption('--full') else 300
-  _run(request, record_property, programs.programs(), _check, count)
-
-
-def _check_added(pair):
-  found = differences.with_option(pair)
-  if found:
-    raise AssertionError(f'{found}\n\n{pair.without}\n# and\n{pair.added}')
-  return [pair.option]
+  check = differences.with_pristine
+  _run(request, record_property, programs.program, check, count)
 
 
 def test_option_that_changes_nothing(request, record_property):
   count = 1_000 if request.config.getoption('--full') else 60
-  _run(request, record_property, programs.pairs(), _check_added, count)
+  check = differences.with_option
+  _run(request, record_property, programs.with_option, check, count)
 
 
 def test_every_rule_has_a_row():
