@@ -273,7 +273,6 @@ FLOATS = {
     'float32': (
         'jnp.array([1.0, -2.0])',
         'jnp.ones((2, 2))',
-        'jnp.float32(3.0)',
         'np.array([0.5, 3.0], np.float32)',
     ),
     'bfloat16': (
@@ -281,7 +280,7 @@ FLOATS = {
         'jnp.ones((2, 2), jnp.bfloat16)',
     ),
     'float16': ('jnp.array([1.0, -2.0], jnp.float16)',),
-    'many': ('jnp.linspace(-1.0, 1.0, 20)',),
+    'other': ('jnp.linspace(-1.0, 1.0, 20)', 'jnp.float32(3.0)'),
     'Python': ('0.5',),
     'complex': ('jnp.array([1.0, 2.0j])',),
 }
@@ -453,10 +452,10 @@ class _Optimizers:
   def plain(self, depth):
     """Draws an optimizer that has no other in it."""
     known = [f for f in _factories() if not f.is_wrapper]
-    kind = self._of(*range(10))
-    if kind < 5:
+    kind = self._of(*range(20))
+    if kind < 10:
       known = [f for f in known if f.name.removeprefix('optax.') in _COMMON]
-    elif kind < 9:
+    elif kind < 19:
       known = [f for f in known if not f.is_slow]
     return self._call(self._of(*known), depth)
 
@@ -493,7 +492,7 @@ class _Optimizers:
 
   def _wrapper(self, depth):
     known = [f for f in _factories() if f.is_wrapper]
-    if self._of(*range(5)) < 4:  # Others compile a program for each.
+    if self._of(*range(8)) < 7:  # Others compile a program for each.
       known = [f for f in known if f.name.removeprefix('optax.') in _EAGERLY]
     return self._call(self._of(*known), depth)
 
@@ -603,13 +602,13 @@ _EXTRA = {
 
 
 def _use(choices, optimizer):
-  kind = choices.of(*range(16))
+  kind = choices.of(*range(20))
   is_injected = optimizer.startswith('optax.inject')
   if is_injected and 4 <= kind < 9:
     return _set_number(choices)
   if is_injected and kind == 9:
     return choices.of(*_OF_NUMBERS)
-  if kind == 15:
+  if kind == 19:
     return choices.of(*_COMPILED)
   return choices.of(*_EAGER) if kind > 3 else _STEP
 

@@ -59,13 +59,13 @@ def _run(request, record_property, draw, check, count):
 
 
 def test_programs_give_what_they_give_on_pristine(request, record_property):
-  count = 5_000 if request.config.getoption('--full') else 300
+  count = 5_000 if request.config.getoption('--full') else 250
   check = differences.with_pristine
   _run(request, record_property, programs.program, check, count)
 
 
 def test_option_that_changes_nothing(request, record_property):
-  count = 1_000 if request.config.getoption('--full') else 60
+  count = 1_000 if request.config.getoption('--full') else 50
   check = differences.with_option
   _run(request, record_property, programs.with_option, check, count)
 
