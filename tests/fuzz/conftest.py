@@ -14,7 +14,7 @@
 # ==============================================================================
 """How many random examples a test runs, and that it did run them.
 
-The examples are the same each time, but for long runs:
+The examples are the same each time, but for programs and for long runs:
 `pytest tests/fuzz --hypothesis-profile=long`.
 """
 

@@ -81,7 +81,9 @@ def groups(params):
     'without': """
 def without(tree, number, value=None):
   leaves, treedef = jax.tree.flatten(tree)
-  leaves[number % len(leaves)] = value
+  is_float = lambda x: jnp.issubdtype(jnp.result_type(x), jnp.inexact)
+  floats = [i for i, leaf in enumerate(leaves) if is_float(leaf)]
+  leaves[floats[number % len(floats)]] = value
   return treedef.unflatten(leaves)
 """,
     'Seen': """
@@ -154,7 +156,13 @@ class Program(NamedTuple):
     for name, helper in reversed(_HELPERS.items()):
       if re.search(rf'\b{name}\b', text + ''.join(used)):
         used.insert(0, helper)
-    return f'{_IMPORTS}import optax\n{"".join(used)}\n{text}\n'
+    text = ''.join([*used, '\n', text, '\n'])
+    imports = [
+        line
+        for line in f'{_IMPORTS}import optax'.splitlines()
+        if re.search(rf'\b{line.split()[-1]}\b' if line else '^.', text)
+    ]
+    return '\n'.join([*imports, text])
 
 
 @functools.cache
@@ -312,7 +320,8 @@ def _tree(choices, leaves, depth=0):
       lambda: (inner(), inner()),
       lambda: _namespace()['Pair'](inner(), inner()),
   )
-  return choices.of(layer, *([layer] * 4 if depth == 0 else [leaf] * 6), *nodes)()
+  often = [layer] * 4 if depth == 0 else [leaf] * 6
+  return choices.of(layer, *often, *nodes)()
 
 
 # Values of arguments, by name. Any other that is needed is a number.
@@ -461,9 +470,11 @@ class _Optimizers:
 
   def numbers(self):
     """Draws a factory that has numbers, and its arguments."""
+    # Noise is drawn of the dtype of the updates.
     factory = self._of(*(
         f for f in _factories()
-        if not f.is_wrapper and not f.is_slow and {*f.required, *f.optional}
+        if not f.is_wrapper and not f.is_slow and 'seed' not in f.optional
+        and {*f.required, *f.optional}
         & {'learning_rate', 'weight_decay', 'b1', 'decay', 'step_size'}
     ))  # fmt: skip
     arguments = []
@@ -476,7 +487,8 @@ class _Optimizers:
 
   def _injected(self, depth):
     del depth
-    return 'optax.inject_hyperparams({})({})'.format(*self.numbers())
+    factory, arguments = self.numbers()
+    return f'optax.inject_hyperparams({factory})({arguments})'
 
   def _own(self, depth):
     del depth
@@ -571,7 +583,9 @@ _COMPILED = (
     f'{_TRAIN}out = jax.grad(\n'
     '    lambda p: loss(step(p, tx.init(p))[0])\n'
     ')(params)',
-    'out = jax.vmap(tx.init)(jax.tree.map(lambda p: jnp.stack([p, p]), params))',
+    'out = jax.vmap(tx.init)(\n'
+    '    jax.tree.map(lambda p: jnp.stack([p, p]), params)\n'
+    ')',
 )
 _OF_NUMBERS = (
     f'{_TRAIN}out = jax.grad(\n'
@@ -629,6 +643,11 @@ def program(choices: Choices) -> Program:
       _with_extra(_use(choices, optimizer), optimizer)
       for _ in range(choices.of(1, 2, 3, 4))
   ]
+  leaves = set(jax.tree.leaves(params))
+  if '0.5' in leaves and leaves & {*OTHERS}:
+    # What is compiled takes the float for an array, which is a param then.
+    traced = 'jit|scan|eval_shape|vmap|jax.grad'
+    uses = [_STEP if re.search(traced, use) else use for use in uses]
   return Program(params, optimizer, tuple(optimizers.trees), tuple(uses))
 
 

@@ -24,6 +24,8 @@ import random
 
 from fuzz import differences
 from fuzz import programs
+import jax
+import pytest
 
 _TABLE = pathlib.Path(__file__).resolve().parents[2] / 'patches/README.md'
 
@@ -42,6 +44,8 @@ def _run(request, record_property, draw, check, count):
   seed = request.config.getoption('--hypothesis-seed') or random.getrandbits(32)
   failed, counts = {}, collections.Counter()
   for number in range(count):
+    if number % 500 == 499:
+      jax.clear_caches()  # Or what is compiled would fill the memory.
     choices = programs.Choices(source=random.Random(f'{seed} {number}'))
     found = check(draw(choices))
     if isinstance(found, differences.Failure):
@@ -53,7 +57,9 @@ def _run(request, record_property, draw, check, count):
     fails = lambda drawn, kind=kind: getattr(check(drawn), 'kind', '') == kind
     drawn = programs.shortest(draw, made, fails)
     told.append(f'{drawn}\n# {check(drawn).text}')
-  assert not told, '\n'.join(['', *told, f'--hypothesis-seed={seed}'])
+  if told:
+    seed = f'--hypothesis-seed={seed}'
+    pytest.fail('\n'.join(['', *told, seed]), pytrace=False)
   record_property('examples', count)
   record_property('rows', counts)
 
