@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many random examples a test runs, and that it did run them.
 
-The examples are the same each time, but for long runs:
+The examples are the same each time, but for programs and for long runs:
 `pytest tests/fuzz --hypothesis-profile=long`.
 """
 
@@ -30,6 +30,8 @@ settings.load_profile('ci')
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
   """Counts the examples that a test ran to their end; they must be enough."""
+  if not hasattr(item.obj, 'hypothesis'):
+    return (yield)  # Programs count their own.
   count = 0
   handle = item.obj.hypothesis
   inner_test = handle.inner_test
@@ -49,3 +51,13 @@ def pytest_runtest_call(item):
   wanted = settings.default.max_examples
   assert count >= wanted, f'{count} examples ran, {wanted} were promised'
   return result
+
+
+def pytest_terminal_summary(terminalreporter):
+  """Prints which rows explained what programs gave, and how often."""
+  for report in terminalreporter.getreports('passed'):
+    for key, counts in report.user_properties:
+      if key == 'rows':
+        terminalreporter.section(report.nodeid.rpartition('::')[2])
+        for row, count in sorted(counts.items(), key=lambda x: -x[1]):
+          terminalreporter.line(f'{count:7} {row}')

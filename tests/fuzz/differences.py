@@ -1,0 +1,464 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""What two runs of a program give, and which differences have a row.
+
+The rows are those of "Where the fork differs from 0.2.8 on purpose" in
+patches/README.md.
+"""
+
+from collections.abc import Callable
+import functools
+import inspect
+import re
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from fuzz import programs
+from optax_fork.release import pristine
+from support import settings
+from support import states
+
+
+_VARIABLES = ('params', 'grads', 'updates', 'state', 'out')
+
+
+def _leaf(leaf: Any) -> tuple[Any, ...]:
+  """Returns all that there is to compare of a leaf."""
+  if isinstance(leaf, jax.ShapeDtypeStruct):
+    return 'like', leaf.shape, str(leaf.dtype), leaf.weak_type
+  if isinstance(leaf, (jax.Array, np.ndarray, np.generic)):
+    kind = 'array' if isinstance(leaf, jax.Array) else type(leaf).__name__
+    dtype, weak_type = str(leaf.dtype), getattr(leaf, 'weak_type', False)
+    if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+      leaf = jax.random.key_data(leaf)
+    return kind, leaf.shape, dtype, weak_type, np.asarray(leaf).tobytes()
+  if callable(leaf):
+    return 'function', getattr(leaf, '__name__', '')
+  return type(leaf).__name__, repr(leaf)
+
+
+Results = dict[str, Any]
+
+
+def results(program: programs.Program, library) -> Results:
+  """Returns leaves and structure of every variable after every line.
+
+  Args:
+    program: a program.
+    library: a copy of Optax.
+  """
+  found = {}
+
+  def describe(number, names):
+    if isinstance(names['out'], Exception):
+      found['raised'] = number, type(names['out']).__name__
+      return
+    for name in _VARIABLES:
+      if names.get(name) is not None:
+        found.update(_described(f'{number}.{name}', names[name]))
+
+  programs.run(program, library, describe)
+  return found
+
+
+def _described(name: str, tree: Any) -> Results:
+  leaves = jax.tree_util.tree_leaves_with_path(tree)
+  found = {name + jax.tree_util.keystr(path): _leaf(x) for path, x in leaves}
+  return {f'{name} is': states.structure(tree)} | found
+
+
+def differing(old: Results, new: Results) -> list[str]:
+  """Returns what differs, as far as both came."""
+  stop = min(r.get('raised', (999,))[0] for r in (old, new))
+  missing = object()
+  return [
+      key
+      for key in dict.fromkeys([*old, *new])
+      if (key == 'raised' or int(key.partition('.')[0]) < stop)
+      and old.get(key, missing) != new.get(key, missing)
+  ]
+
+
+class Comparison(NamedTuple):
+  """What a program gives.
+
+  Attributes:
+    program: the program, or what a row says that has to be compared with.
+    old: on 0.2.8.
+    new: on the fork.
+  """
+
+  program: programs.Program
+  old: Results
+  new: Results
+
+  @property
+  def differing(self) -> list[str]:
+    return differing(self.old, self.new)
+
+  def told(self) -> str:
+    """Returns what differs, in words."""
+    of = lambda results, key: results.get(key, 'nothing')
+    return '\n# '.join(
+        f'{key}: {of(self.old, key)} became {of(self.new, key)}'
+        for key in self.differing[:4]
+    )
+
+  def of(self, change: Callable[[str, Any], Any]) -> 'Comparison':
+    """Returns it with each result changed; None leaves one out."""
+    both = (
+        {k: y for k, x in r.items() if (y := change(k, x)) is not None}
+        for r in (self.old, self.new)
+    )
+    return Comparison(self.program, *both)
+
+  @property
+  def works_here_alone(self) -> bool:
+    """Whether all is equal until 0.2.8 fails, and only that."""
+    new = self.new.get('raised', (999,))
+    is_later = new[0] > self.old.get('raised', (999,))[0]
+    return is_later and self.differing == ['raised']
+
+
+class Failure(NamedTuple):
+  """What is wrong with a program.
+
+  Attributes:
+    kind: what is alike for programs that have the same cause.
+    text: what differs.
+  """
+
+  kind: str
+  text: str
+
+
+def _failure(case: Comparison) -> Failure:
+  names = [r.get('raised', ('', ''))[1] for r in case[1:]]
+  # What differs first, without the path in the params.
+  kind = re.sub(r"^\d+|[\[:].*", '', case.differing[0])
+  return Failure(f'{kind} {names}', case.told())
+
+
+def with_pristine(program: programs.Program) -> Failure | list[str]:
+  """Runs a program on both.
+
+  Args:
+    program: a program.
+
+  Returns:
+    What differs without a row, or else the rows that explained it.
+  """
+  both = (results(program, pristine_optax()), results(program, optax))
+  case, rows = Comparison(program, *both), []
+  for row, (has, rule) in RULES.items():
+    if not case.differing or case.works_here_alone:
+      break
+    if has(case.program):
+      before = case.differing
+      case = rule(case)
+      rows += [row] * (case.differing != before)
+  if case.works_here_alone:
+    return [*rows, 'works on the fork alone']
+  return _failure(case) if case.differing else rows or ['equal']
+
+
+@functools.cache
+def pristine_optax():
+  return pristine.load()
+
+
+def _uses(*words: str) -> Callable[[programs.Program], bool]:
+  """Returns whether a program has all of these regular expressions."""
+  return lambda program: all(
+      re.search(word, '\n'.join(program.lines), re.S) for word in words
+  )
+
+
+# A rule is given the comparison of a program that its row is about. It returns
+# one without what the row says; what differs then has no row.
+
+
+def _without(pattern: str):
+  """Leaves out what is at these paths."""
+  return lambda case: case.of(
+      lambda key, x: None if re.search(pattern, key) else x
+  )
+
+
+def _without_weak_types(pattern: str):
+  return lambda case: case.of(
+      lambda key, x: (*x[:3], *x[4:])
+      if re.search(pattern, key) and x[0] == 'array'
+      else x
+  )
+
+
+def _array(leaf) -> np.ndarray | None:
+  """Returns the inexact numbers of a leaf; None where it has others."""
+  if isinstance(leaf[-1], bytes):
+    if not jnp.issubdtype(np.dtype(leaf[2]), jnp.inexact):
+      return None
+    return np.frombuffer(leaf[-1], leaf[2]).astype(complex)
+  return np.asarray([float(leaf[-1])]) if leaf[0] == 'float' else None
+
+
+def _is_near(found, wanted, part: float, least: float = 0.0) -> bool:
+  """Whether numbers differ by no more than a part of the largest."""
+  found, wanted = _array(found), _array(wanted)
+  if found is None or wanted is None or found.shape != wanted.shape:
+    return False
+  largest = np.max(np.abs(wanted), initial=least, where=np.isfinite(wanted))
+  return np.allclose(found, wanted, part, part * largest, equal_nan=True)
+
+
+def _near(part: float, program=None, has_dtypes=lambda program: True):
+  """Compares types, and numbers to a part of the largest.
+
+  Args:
+    part: that may be lost.
+    program: a function of the program that returns one with the right numbers
+      on 0.2.8, if these are others.
+    has_dtypes: whether a program has to have the same dtypes.
+  """
+
+  def rule(case):
+    _, old, new = case
+    wanted = _on_pristine(program)(case).old if program else old
+    old, new = dict(old), dict(new)
+    for key in old.keys() & new.keys() & wanted.keys():
+      if old[key] == new[key] or not isinstance(new[key], tuple):
+        continue
+      if new[key][0] == 'like' and not has_dtypes(case.program):
+        old[key], new[key] = old[key][:2], new[key][:2]
+        continue
+      # Params are sums, which may be near 0.
+      least = float(bool(re.match(r'\d+\.params', key)))
+      if _is_near(new[key], wanted[key], part, least):
+        # What is injected keeps its dtype in the state.
+        is_typed = 'hyperparams' in key or has_dtypes(case.program)
+        kept = 4 if is_typed else 2
+        old[key], new[key] = (r[key][:-1][:kept] for r in (old, new))
+    return Comparison(case.program, old, new)
+
+  return rule
+
+
+def _error(old_names: str, new_name: str):
+  """Takes an error of the one class for one of the other."""
+
+  def rule(case):
+    (line, was), (new_line, found) = (
+        r.get('raised', (None, '')) for r in case[1:]
+    )
+    is_it = re.fullmatch(old_names, was) and found == new_name
+    if is_it and line in (new_line, None):
+      return case._replace(old=case.old | {'raised': case.new['raised']})
+    return case
+
+  return rule
+
+
+def _on_pristine(change: Callable[[programs.Program], programs.Program]):
+  """Compares with what another program gives on 0.2.8."""
+
+  def rule(case):
+    program = change(case.program)
+    return Comparison(program, results(program, pristine_optax()), case.new)
+
+  return rule
+
+
+def _has_others(program: programs.Program) -> bool:
+  """Whether the params are a raw model."""
+  floats = {x for texts in programs.FLOATS.values() for x in texts} - {'0.5'}
+  others = set(programs.OTHERS)
+  return bool(program.leaves & others and program.leaves & floats)
+
+
+def _filtered(program: programs.Program) -> programs.Program:
+  """Returns a program with None for what is no param, and of its masks."""
+  is_other = lambda x: x in (*programs.OTHERS, '0.5')
+  cut = lambda tree: jax.tree.map(
+      lambda p, x: 'None' if is_other(p) else x, program.params, tree
+  )
+  trees = tuple(cut(tree) for tree in program.trees)
+  return program._replace(params=cut(program.params), trees=trees)
+
+
+def _raw(case):
+  """Compares with the filtered params: what is no param goes through."""
+  paths = [
+      jax.tree_util.keystr(path)
+      for path, x in jax.tree_util.tree_leaves_with_path(case.program.params)
+      if x in (*programs.OTHERS, '0.5')
+  ]
+  # A structure has None there in the one, and a leaf in the other.
+  is_other = lambda key: (
+      key.endswith(' is')
+      or re.search(r'\.(params|grads|updates|out)\b', key)
+      and key.endswith(tuple(paths))
+  )
+  # A Python float has a gradient, and no state.
+  has_float = '0.5' in case.program.leaves
+  given = case.old
+  raised = {'raised': case.old['raised']} if 'raised' in case.old else {}
+  case = _on_pristine(_filtered)(case).of(
+      lambda key, x: None if is_other(key) else x
+  )
+  if raised.get('raised') == case.new.get('raised'):
+    case = case._replace(old=case.old | raised)
+  # A norm is that of all that the user gives it, as on 0.2.8.
+  norms = {
+      f'{number}.out'
+      for number, line in enumerate(case.program.lines)
+      if 'tree.norm' in line
+  }
+  case = case._replace(
+      old=case.old | {k: x for k, x in given.items() if k in norms}
+  )
+  return _error('', 'ValueError')(case) if has_float else case
+
+
+_LOW = re.compile(r', jnp\.b?float16\)')
+
+
+def _has_low(program: programs.Program) -> bool:
+  """Whether numbers are injected where params have not one full precision."""
+  kinds = {
+      kind for kind, texts in programs.FLOATS.items()
+      if program.leaves & {*texts}
+  }  # fmt: skip
+  is_low = kinds & {'bfloat16', 'float16'} or _is_mixed(program)
+  return 'inject_hyperparams' in program.optimizer and bool(is_low)
+
+
+def _is_mixed(program: programs.Program) -> bool:
+  found = {
+      'float32' if kind == 'other' else kind
+      for kind, texts in programs.FLOATS.items()
+      if program.leaves & {*texts}
+  }
+  return len(found) > 1
+
+
+def _in_float32(program: programs.Program) -> programs.Program:
+  params = jax.tree.map(lambda x: _LOW.sub(')', x), program.params)
+  return program._replace(params=params)
+
+
+def _with_static_args(program: programs.Program) -> programs.Program:
+  """Returns a program that names what only Python reads, as 0.2.8 needs."""
+
+  def named(match):
+    factory = eval(match[1], {'optax': pristine_optax()})  # pylint: disable=eval-used
+    name = match[1].rpartition('.')[2]
+    found = [
+        key
+        for key in inspect.signature(factory).parameters
+        if key.endswith(('mask', 'clip_value_fn', 'decay_rate_fn'))
+        or 'dtype' in key
+        or name in settings.PYTHON_NUMBERS.get(key, ())
+    ]
+    return f'inject_hyperparams({match[1]}, {found})'
+
+  pattern = r'inject_hyperparams\(([\w.]+)\)'
+  return program._replace(
+      optimizer=re.sub(pattern, named, program.optimizer)
+  )
+
+
+def _with_freeze_mask(program: programs.Program) -> programs.Program:
+  """Returns a program with the mask that its function computes."""
+  mask = jax.tree.map(lambda x: str('(2, 2)' in x), program.params)
+  optimizer = program.optimizer.replace(
+      'freeze_mask=matrices', f'freeze_mask=<{len(program.trees)}>'
+  )
+  return program._replace(optimizer=optimizer, trees=(*program.trees, mask))
+
+
+_READ = '|'.join(sorted(set().union(*settings.PYTHON_NUMBERS.values())))
+_STATIC = (
+    rf'inject_hyperparams\([\w.]*({_READ})\)|inject_hyperparams.*_dtype=jnp'
+)
+
+
+def _has_same_dtypes(program: programs.Program) -> bool:
+  """Whether what is injected gives the dtypes of 0.2.8."""
+  has_schedule = _uses(r'(decayed|schedule\(.*|lambda count.*)\)')(program)
+  return not _is_mixed(program) and not has_schedule
+
+
+# By the test that shows a row: what programs it is about, and its rule.
+RULES = {
+    'test_freeze_mask_that_is_no_tree_of_bools': (
+        _uses('freeze_mask=matrices'),
+        _on_pristine(_with_freeze_mask),
+    ),
+    'test_dtypes_and_numbers_that_python_reads': (
+        _uses(_STATIC), _on_pristine(_with_static_args)
+    ),
+    'test_function_in_a_mask_argument': (
+        _uses(r'inject_hyperparams(.*mask=matrices|\([\w.]*(adopt|adafactor))'),
+        _on_pristine(_with_static_args),
+    ),
+    'test_injected_numbers_and_params_of_low_precision': (
+        _has_low,
+        # Others have the dtypes that they have where nothing is injected.
+        _near(2**-4, _in_float32, _has_same_dtypes),
+    ),
+    'test_integer_bool_or_key_beside_params': (
+        lambda program: _has_others(program)
+        and not _uses(r'tx\.update')(program),
+        _raw,
+    ),
+    'test_update_of_an_integer': (
+        lambda program: _has_others(program) and _uses(r'tx\.update')(program),
+        _raw,
+    ),
+    'test_state_without_schedule_free': (
+        _uses('schedule_free_eval_params'),
+        _error('AttributeError', 'ValueError'),
+    ),
+    'test_update_with_other_holes_than_the_state': (
+        _uses(r'without\(grads'),
+        _error('(Type|Attribute|Value)Error', 'ValueError'),
+    ),
+    'test_state_of_lbfgs': (_uses('lbfgs'), _without(r'\.inverse_factor$')),
+    'test_types_of_a_fresh_line_search': (
+        _uses('lbfgs|linesearch'), _without_weak_types(r'\.info\.')
+    ),
+    'test_rounding_of_lbfgs': (
+        _uses('lbfgs', 'linspace'), _near(1e-4)
+    ),
+    'test_function_under_a_zoom_line_search': (
+        _uses('lbfgs|zoom'), _near(1e-5)
+    ),
+}  # fmt: skip
+
+
+def with_option(added: programs.Added) -> Failure | list[str]:
+  """Returns how an option changes something on the fork, in words."""
+  plain, found = (results(x, optax) for x in (added.without, added.added))
+  if 'raised' in plain:
+    return ['fails without']  # As far as it comes, the other test compares it.
+  way = re.escape(added.state)
+  found = {
+      re.sub(rf'^(\d+\.state){way}', r'\1', key): x for key, x in found.items()
+  }
+  # What the option has in its state, or in a raw model.
+  found = {
+      key: x for key, x in found.items() if key in plain or key == 'raised'
+  }
+  plain = {k: x for k, x in plain.items() if not k.endswith(' is')}
+  found = {k: x for k, x in found.items() if not k.endswith(' is')}
+  case = Comparison(added.added, plain, found)
+  if 'inject' in added.option:
+    # A schedule has a state of its own, and numbers have weak types.
+    case = _without(r'\.count$')(_without_weak_types('')(case))
+    case = _near(2**-6)(case)
+  if added.option == 'raw' and '0.5' in added.added.leaves:
+    case = _error('', 'ValueError')(case)  # It has a gradient, and no state.
+  return _failure(case) if case.differing else [added.option]

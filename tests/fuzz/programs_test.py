@@ -1,0 +1,69 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Programs at random give on the fork what they give on 0.2.8.
+
+Each run draws others. Of each kind of failure, one is made short and printed.
+`--hypothesis-seed` draws those of an earlier run again.
+"""
+
+import collections
+import pathlib
+import random
+
+from fuzz import differences
+from fuzz import programs
+import jax
+import pytest
+
+_TABLE = pathlib.Path(__file__).resolve().parents[2] / 'patches/README.md'
+
+
+def _run(request, record_property, draw, check, count):
+  """Checks so many programs.
+
+  Args:
+    request: pytest's.
+    record_property: pytest's.
+    draw: a function of choices.
+    check: a function of what is drawn, which returns why it is right, or a
+      `differences.Failure`.
+    count: the number of programs.
+  """
+  seed = request.config.getoption('--hypothesis-seed') or random.getrandbits(32)
+  failed, counts = {}, collections.Counter()
+  for number in range(count):
+    if number % 500 == 499:
+      jax.clear_caches()  # Or what is compiled would fill the memory.
+    choices = programs.Choices(source=random.Random(f'{seed} {number}'))
+    found = check(draw(choices))
+    if isinstance(found, differences.Failure):
+      failed.setdefault(found.kind, choices.made)
+    else:
+      counts.update(found)
+  told = []
+  for kind, made in failed.items():
+    fails = lambda drawn, kind=kind: getattr(check(drawn), 'kind', '') == kind
+    drawn = programs.shortest(draw, made, fails)
+    told.append(f'{drawn}\n# {check(drawn).text}')
+  if told:
+    seed = f'--hypothesis-seed={seed}'
+    pytest.fail('\n'.join(['', *told, seed]), pytrace=False)
+  record_property('examples', count)
+  record_property('rows', counts)
+
+
+def test_programs_give_what_they_give_on_pristine(request, record_property):
+  count = 5_000 if request.config.getoption('--full') else 250
+  check = differences.with_pristine
+  _run(request, record_property, programs.program, check, count)
+
+
+def test_option_that_changes_nothing(request, record_property):
+  count = 1_000 if request.config.getoption('--full') else 50
+  check = differences.with_option
+  _run(request, record_property, programs.with_option, check, count)
+
+
+def test_every_rule_has_a_row():
+  table = _TABLE.read_text('utf-8')
+  assert [row for row in differences.RULES if f'`{row}`' not in table] == []
