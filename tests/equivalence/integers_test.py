@@ -14,7 +14,7 @@ import numpy as np
 import optax
 import pytest
 from support import factories
-from support import programs
+from support import jaxprs
 from support import release
 from support import runs
 from support import states
@@ -117,7 +117,7 @@ class _Run:
 
   def trace(self):
     """Returns what a step computes, and the structure of its state."""
-    program, (_, state) = programs.trace(self.step, self.params, self.init())
+    program, (_, state) = jaxprs.trace(self.step, self.params, self.init())
     return program, states.structure(state)
 
   def train(self):

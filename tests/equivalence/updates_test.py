@@ -13,7 +13,7 @@ import chex
 import jax
 import optax
 import pytest
-from support import programs
+from support import jaxprs
 from support import release
 from support import runs
 from support import states
@@ -83,7 +83,7 @@ class UpdatesTest(parameterized.TestCase):
     self.assertEqual(*map(states.structure, first))
     is_same = label not in _OTHER_PROGRAM
     old, new = (
-        programs.trace(run.step, run.params, state)[0]
+        jaxprs.trace(run.step, run.params, state)[0]
         for run, state in zip(both, first)
     )
     self.assertEqual(not states.differences(new, old), is_same)

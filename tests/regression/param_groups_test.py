@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from support import models
-from support import programs
+from support import jaxprs
 from support.variants import each
 from support.variants import named
 
@@ -42,7 +42,7 @@ _FACTORIES = {
 def _program(transform, model, grads):
   state = jax.eval_shape(transform.init, grads)
   update = lambda state, grads: transform.update(grads, state, model)
-  return programs.trace(update, state, grads)[0]
+  return jaxprs.trace(update, state, grads)[0]
 
 
 def _digests(program):

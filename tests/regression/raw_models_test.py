@@ -19,7 +19,7 @@ import numpy as np
 import optax
 import pytest
 from support import models
-from support import programs
+from support import jaxprs
 from support import runs
 from support import states
 from support import variants
@@ -103,7 +103,7 @@ class EveryOptimizerTest(parameterized.TestCase):
       run = _run(label, name, given)
       state = run.init()
       _assert_no_static_leaf(state)
-      found.append((state, programs.trace(run.scan, run.params, state)[0]))
+      found.append((state, jaxprs.trace(run.scan, run.params, state)[0]))
     for state, program in found[1:]:
       chex.assert_trees_all_equal(state, found[0][0])
       self.assertEqual(states.differences(program, found[0][1]), [])

@@ -18,7 +18,7 @@ import numpy as np
 from support import factories
 from support import models
 from support.models import weight_mask
-from support import programs
+from support import jaxprs
 from support import settings
 from support import states
 
@@ -134,14 +134,14 @@ class SettingRun(_Run):
     """
     like = lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype)
     params, grads = jax.tree.map(like, (self.params, self._draw()))
-    program, state = programs.trace(self.init, params)
+    program, state = jaxprs.trace(self.init, params)
     traced = {'init': (program, state)}
     if self._name.endswith('linesearch'):
       # In pristine, the first state has weak types, and steps give others.
       state = jax.tree.map(like, state)
     for name in ('step', 'second step'):
       old = state
-      program, (_, state, _) = programs.trace(self.step, params, old, grads)
+      program, (_, state, _) = jaxprs.trace(self.step, params, old, grads)
       traced[name] = program, state
       if _is_like(old, state):
         break

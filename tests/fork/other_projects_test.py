@@ -1,11 +1,11 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""tests/peers.py runs a project's tests on pristine Optax and on the fork."""
+"""tests/other_projects.py runs a project's tests on pristine Optax and on the fork."""
 
 import sys
 
 from optax_fork.release import pristine
-import peers
+import other_projects
 
 _TESTS = """
 import optax
@@ -32,13 +32,13 @@ def test_skipped_on_both():
 
 def test_what_differs_is_named(tmp_path, capsys):
   (tmp_path / 'optax_test.py').write_text(_TESTS)
-  run = lambda path, *more: peers.outcomes(
+  run = lambda path, *more: other_projects.outcomes(
       sys.executable, tmp_path, ['optax_test.py', *more], path
   )
   release = str(pristine.directory())
   before, after = run(release), run('')
   capsys.readouterr()
-  assert peers.report(before, after) == 1
+  assert other_projects.report(before, after) == 1
   printed = capsys.readouterr().out
   assert '4 tests ran; 3 end otherwise on the fork.' in printed
   for name, old, new in (
@@ -51,6 +51,6 @@ def test_what_differs_is_named(tmp_path, capsys):
   # It says nothing of the fork.
   assert 'test_skipped_on_both: skipped, no device, on both' in printed
   good = {'x': 'passed', 'y': 'failure'}
-  assert peers.report(good, good | {'y': 'passed'}) == 0
+  assert other_projects.report(good, good | {'y': 'passed'}) == 0
   # Nothing was compared.
-  assert peers.report({}, {}) == 1
+  assert other_projects.report({}, {}) == 1
