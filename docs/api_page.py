@@ -85,7 +85,8 @@ _HEAD = """\
 What the docstrings of the fork say and those of Optax 0.2.8 do not. A new name
 comes with its signature and its whole docstring. Any other name comes with its
 new arguments, and with the sentences that the fork adds to its docstring;
-`help(optax.masked)` shows all of it. [How to](README.md) has the words.
+`help(optax.masked)` shows all of it. [What Optax's functions take
+here](functions-of-optax.md) is a page of its own. [How to](README.md) has the words.
 
 `python docs/api_page.py` makes this page from the installed fork.
 

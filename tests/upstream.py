@@ -3,9 +3,9 @@
 """Runs Optax's own tests, and those beside our modules, on the installed fork.
 
 `python tests/upstream.py [--full | --rest] [ARGUMENT ...]`: tests of the
-modules that the fork changes or adds, but for the long ones below. With `--full`, all
-tests of all modules; with `--rest`, those that the short form leaves out. Other
-arguments are pytest's.
+modules that the fork changes or adds, but for the long ones below. With
+`--full`, all tests of all modules; with `--rest`, those that the short form
+leaves out. Other arguments are pytest's.
 """
 
 import os

@@ -53,11 +53,11 @@ def check(patches: pathlib.Path) -> str:
   found = series.read(patches)
   rules.verify(patches, found)
   _verify_changelog(patches.parent)
-  if table.write(readme := patches / series.README, found) != readme.read_text(
-      'utf-8'
-  ):
+  readme = patches / series.README
+  if table.write(readme, found) != readme.read_text('utf-8'):
     raise optax_fork.ForkError(
-        f'{readme}: the table is not as `python -m optax_fork export` writes it.'
+        f'{readme}: the table is not as `python -m optax_fork export` writes'
+        ' it.'
     )
   round_trip.prove(patches, patches.parent)
   return (

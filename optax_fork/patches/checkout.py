@@ -15,9 +15,9 @@ from optax_fork.patches import work_tree
 from optax_fork.release import pin
 
 DESCRIPTION = (
-    'Make a git work tree with one commit per patch, and links to the files that'
-    ' the fork adds. A work tree that is there is renewed when all of it is'
-    ' exported, and otherwise left as it is.'
+    'Make a git work tree with one commit per patch, and links to our files. A'
+    ' work tree that is there is renewed when all of it is exported, and'
+    ' otherwise left as it is.'
 )
 EXAMPLE = 'checkout work/optax'
 

@@ -37,7 +37,7 @@ def export(patches: pathlib.Path, tree: pathlib.Path) -> str:
   """Writes the commits of a work tree to the directory of the series.
 
   Args:
-    patches: the directory of the series; its patches, their list, ``SHA256SUMS``
+    patches: the directory of the series; its patches, their list, the digests
       and the table in ``README.md`` are replaced once the round trip is proven,
       the rest is left alone.
     tree: the work tree.

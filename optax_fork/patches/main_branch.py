@@ -216,7 +216,7 @@ def apply_all(
 
 
 def _add_ours(cloned: pathlib.Path, directory: pathlib.Path) -> list[str]:
-  """Adds the files of the fork as a commit, and hooks; returns a line for each."""
+  """Adds the files of the fork as a commit, and hooks; a line for each."""
   checkout = directory.parent
   added_files.copy(checkout, cloned)
   git.run(cloned, 'add', '--all')

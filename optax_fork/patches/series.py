@@ -130,7 +130,7 @@ class Patch:
 
   @property
   def status(self) -> Optional[str]:
-    """Returns how far it is on its way upstream; None if it is not to be sent."""
+    """Returns how far it is on its way upstream, None if it goes nowhere."""
     return next(iter(self._trailers('Status')), None)
 
   @property

@@ -25,7 +25,7 @@ def write(readme: pathlib.Path, patches: list[series.Patch]) -> str:
     ForkError: when the README has no place for it.
   """
   text = readme.read_text('utf-8')
-  if not (text.count(_START) == text.count(_END) == 1):
+  if (text.count(_START), text.count(_END)) != (1, 1):
     raise optax_fork.ForkError(
         f'{readme} has no place for the table of the series, which is between'
         f' these lines:\n{_START}{_END}'

@@ -1,6 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``upstream``: Optax's own checks, on each patch on its main."""
+"""The command ``upstream``: Optax's own checks of patches on its main."""
 
 import argparse
 import importlib.metadata
@@ -16,9 +16,9 @@ from optax_fork.upstream import checks
 from optax_fork.upstream import runs
 
 DESCRIPTION = (
-    "Run what Optax's workflow runs on a pull request, on each patch that is to"
-    ' be sent on its main branch: in order after all before it, and alone, after'
-    ' what it needs. Then on the whole fork. What main itself fails is no news.'
+    "Run what Optax's workflow runs on a pull request, on its main branch: on"
+    ' each patch that is to be sent, after all before it and after what it needs'
+    ' alone, and on the whole fork. What main itself fails is no news.'
     ' `tox -e main` brings the programs that this needs.'
 )
 EXAMPLE = 'upstream ../optax --only static'

@@ -94,7 +94,8 @@ def _tests(tree: pathlib.Path, paths: Sequence[str]) -> list[str]:
     return processes.run(
         tree, sys.executable, '-m', 'pytest', '-q', '-rfEs', '--tb=no',
         '--no-fold-skipped', '-p', 'no:cacheprovider',
-        '-n', str(os.cpu_count()), '-p', 'optax_fork.upstream.compilation_cache',
+        '-n', str(os.cpu_count()),
+        '-p', 'optax_fork.upstream.compilation_cache',
         *chosen,
         PYTHONPATH=f'{tree}:{pathlib.Path(__file__).parents[2]}',
         XLA_FLAGS='--xla_force_host_platform_device_count=8',

@@ -15,10 +15,12 @@ import pytest
 
 def test_commands_outside_a_checkout_say_so(environment):
   for command in ('checkout', 'export', 'check'):
-    refused(environment.tool(command), f'`{command}` is a command of a checkout')
+    result = environment.tool(command)
+    refused(result, f'`{command}` is a command of a checkout')
     result = tool(environment.root, command, PYTHONPATH=REPOSITORY)
     refused(result, 'is in no checkout of the fork')
-  assert 'In a checkout of the fork: checkout,' in environment.tool('--help').output
+  result = environment.tool('--help')
+  assert 'In a checkout of the fork: checkout,' in result.output
 
 
 def test_help_lists_the_commands():

@@ -147,7 +147,8 @@ def test_release_without_conflicts(fork, released, run):
       if before.get(path) != data
   }
   assert changed == {
-      'CHANGELOG.md', 'optax_fork/release/pin.sha256', 'optax_fork/release/pin.txt',
+      'CHANGELOG.md', 'optax_fork/release/pin.sha256',
+      'optax_fork/release/pin.txt',
       'pyproject.toml', 'setup.cfg', 'patches/README.md',
       # Their date is that of the release.
       *(f'patches/{name}' for name in _names(fork)),
@@ -178,8 +179,8 @@ def test_conflict_is_named_and_the_move_goes_on_after_it(run, stopped):
     code, output = run('move', VERSION)
     assert code == 1
     for words in (
-        f'hooks/muon-note.patch (muon: note) is in conflict with Optax {VERSION}'
-        ', after 5 that are done',
+        'hooks/muon-note.patch (muon: note) is in conflict with Optax'
+        f' {VERSION}, after 5 that are done',
         f'\n  {_MUON}\n',
         f'\n  cd {tree}\n  git add {_MUON}\n',
         f'\n  python -m optax_fork move {VERSION}\n',

@@ -4,9 +4,11 @@
 
 import calendar
 import datetime
+import re
 
 from fork.environments import build_requirements
 from fork.environments import fork_version
+from fork.environments import REPOSITORY
 from fork.environments import setup_cfg
 from optax_fork.release import pin
 import pytest
@@ -20,6 +22,15 @@ def test_version_and_description_name_the_pinned_release():
   assert fork_version().startswith(f'{pin.version()}+masks.')
   description = setup_cfg()['metadata']['description']
   assert description.startswith(f'Optax {pin.version()} ')
+
+
+@pytest.mark.parametrize('page', ['README.md', 'docs/depending-on-the-fork.md'])
+def test_lines_for_requirements_name_this_version(page):
+  text = (REPOSITORY / page).read_text('utf-8')
+  place = r'(?:its version is `|optax[-=]+)'
+  named = re.findall(place + r'(\d[\w.+]*masks\.\d+)', text)
+  assert named
+  assert set(named) == {fork_version()}
 
 
 @pytest.mark.parametrize('extra', ['dev', 'test'])

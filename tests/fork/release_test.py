@@ -30,7 +30,8 @@ def test_release_with_a_wrong_hash_is_refused(checkout, tmp_path):
 
 def test_both_copies_of_optax_load_in_one_process():
   program = (
-      'import optax; from optax_fork.release import pristine; p = pristine.load();'
+      'import optax; from optax_fork.release import pristine;'
+      'p = pristine.load();'
       'import optax.contrib, sys; assert sys.modules["optax"] is optax;'
       'assert p.adam is not optax.adam; print(p.__version__)'
   )

@@ -88,7 +88,8 @@ def test_fault_of_a_patch_is_found(fork, run, word, check, said):
   _change_last(fork, f'# {word}')
   code, output = run('upstream', '--only', check)
   assert code == 1, output
-  problems = [line for line in output.splitlines() if line.startswith('the fork')]
+  lines = output.splitlines()
+  problems = [line for line in lines if line.startswith('the fork')]
   assert any(said in line and f' {check}: ' in line for line in problems)
   row = next(line for line in problems if 'in order  ' in line)
   assert 'found' in row
