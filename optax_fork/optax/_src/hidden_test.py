@@ -13,6 +13,7 @@ from optax._src import combine
 from optax._src import test_utils
 from optax._src import update
 from optax.transforms import _accumulation
+from optax.transforms import _clipping
 from optax.transforms import _combining
 from optax.transforms import _masking
 
@@ -50,12 +51,15 @@ def _train(tx, state, n, gives_params):
   return params, updates, state
 
 
-class HideTest(parameterized.TestCase):
+class SetAsideTest(parameterized.TestCase):
 
   @parameterized.product(
+      [
+          {'kind': 'integers', 'gives_params': True},
+          {'kind': 'float0', 'gives_params': True},
+          {'kind': 'float0', 'gives_params': False},
+      ],
       name=list(_OPTIMIZERS),
-      kind=list(_UPDATES),
-      gives_params=[True, False],
   )
   def test_update_goes_through(self, name, kind, gives_params):
     tx, n = _OPTIMIZERS[name](), _UPDATES[kind]()
@@ -68,29 +72,57 @@ class HideTest(parameterized.TestCase):
     test_utils.assert_trees_all_equal(params, expected)
     test_utils.assert_trees_all_equal(new_state, expected_state)
 
-  # MultiSteps without params fails there too: a mean of integers is a float.
+  def test_integers_without_params(self):
+    """Without params, integers are gradients, as in 0.2.8."""
+    tx = alias.sgd(1.0, momentum=0.9)
+    state = tx.init({'w': jnp.ones(2), 'b': jnp.ones(2)})
+    grads = {'w': jnp.ones(2), 'b': jnp.array([1, 2])}
+    updates, _ = tx.update(grads, state)
+    np.testing.assert_array_equal(updates['b'], [-1.0, -2.0])
+    # The state has nothing for an integer, which only the params tell.
+    tree = _tree(jnp.array([3, 4]))
+    state = tx.init(tree)
+    with self.assertRaises(TypeError):
+      tx.update(tree, state)
+    tx.update(tree, state, tree)
+
   @parameterized.parameters(
-      *((name, True) for name in _OPTIMIZERS),
-      *((name, False) for name in _OPTIMIZERS if name != 'multi_steps'),
+      # 0.2.8 gives -0.1 for the float, and so does the fork.
+      (lambda: alias.sgd(0.1), -0.1),
+      (lambda: _clipping.clip(0.5), 0.5),
+      (base.set_to_zero, 0.0),
+      (lambda: _masking.masked(base.set_to_zero(), {'b': True, 'w': False,
+                                                    'n': False}), 0.0),
+      # 0.2.8 gives -0.1, but here `init` makes no state for the float.
+      (lambda: alias.sgd(0.1, momentum=0.9), TypeError),
+      (lambda: alias.adam(0.1), TypeError),
   )
-  def test_state_with_slots(self, name, gives_params):
-    """A state of Optax 0.2.8 has slots for integers, and keeps them."""
-    tx, n = _OPTIMIZERS[name](), jnp.zeros(2, jnp.int32)
-    state = tx.init(_tree(jnp.array([3, 4])))
-    slot = jnp.zeros(2, jnp.int32)
-    is_tree = lambda x: isinstance(x, dict) and 'w' in x
-    old_state = jax.tree.map(
-        lambda x: x | {'n': slot} if is_tree(x) and x['n'] is None else x,
-        state,
-        is_leaf=is_tree,
-    )
-    leaves = jax.tree.leaves(old_state)
-    self.assertTrue(any(leaf is slot for leaf in leaves))
-    params, _, new_state = _train(tx, old_state, n, gives_params)
-    expected, _, _ = _train(tx, state, n, gives_params)
-    test_utils.assert_trees_all_equal(params, expected)
-    structures = map(jax.tree.structure, (new_state, old_state))
-    self.assertLen(set(structures), 1)
+  def test_python_float_of_a_raw_model(self, make, expected):
+    tx = make()
+    params = {'w': jnp.ones(2), 'b': 0.5, 'n': 3}
+    grads = {'w': jnp.ones(2), 'b': 1.0, 'n': 0}
+    state = tx.init(params)
+    if expected is TypeError:
+      with self.assertRaises(TypeError):
+        tx.update(grads, state, params)
+      return
+    updates, _ = tx.update(grads, state, params)
+    np.testing.assert_allclose(updates['b'], expected)
+    self.assertIs(updates['n'], grads['n'])
+
+  def test_python_float_that_the_state_has(self):
+    """The float of a raw model is trained if `init` got it as a param."""
+    tx = alias.adam(0.1)
+    model = {'w': jnp.ones(2), 'b': 0.5, 'f': jnp.tanh}
+    grads = {'w': jnp.ones(2), 'b': 1.0, 'f': None}
+    updates, _ = tx.update(grads, tx.init(model | {'f': None}), model)
+    np.testing.assert_allclose(updates['b'], -0.1, rtol=1e-5)
+
+  def test_function_as_an_update(self):
+    model = {'w': jnp.ones(2), 'f': jnp.tanh}
+    tx = alias.sgd(0.1)
+    with self.assertRaises(TypeError):
+      tx.update(model, tx.init(model), model)
 
   def test_jit(self):
     tx = alias.adam(0.1)
@@ -100,16 +132,6 @@ class HideTest(parameterized.TestCase):
     np.testing.assert_array_equal(updates['n'], [0, 0])
     self.assertEqual(updates['n'].dtype, jnp.int32)
 
-  def test_integers_as_updates_of_params(self):
-    """Without params, integers are gradients unless the state says more."""
-    tx = alias.sgd(1.0, momentum=0.9)
-    state = tx.init({'w': jnp.ones(2), 'b': jnp.ones(2)})
-    grads = {'w': jnp.ones(2), 'b': jnp.array([1, 2])}
-    updates, _ = tx.update(grads, state)
-    np.testing.assert_array_equal(updates['b'], [-1.0, -2.0])
-    updates, _ = alias.sgd(1.0).update(grads, alias.sgd(1.0).init(None))
-    np.testing.assert_array_equal(updates['b'], [-1.0, -2.0])
-
   def test_params_that_are_none(self):
     """What was filtered by hand has no update: `update` fails as before."""
     tx = alias.adam(0.1)
@@ -117,8 +139,8 @@ class HideTest(parameterized.TestCase):
     with self.assertRaises((TypeError, ValueError)):
       tx.update(_tree(jnp.zeros(2, jnp.int32)), tx.init(params), params)
 
-  def test_state_of_another_structure(self):
-    """A state that changes is returned as it is."""
+  def test_state_is_not_looked_at(self):
+    """What a transformation keeps of the updates has no integers."""
     def update_fn(updates, state, params=None):
       del params
       return updates, (state, updates)
@@ -128,6 +150,12 @@ class HideTest(parameterized.TestCase):
     updates, state = tx.update(grads, tx.init(params), params)
     self.assertIs(updates['n'], grads['n'])
     self.assertIsNone(state[1]['n'])
+
+  def test_updates_of_another_structure(self):
+    tx = base.stateless(lambda updates, params: (updates['w'], updates['n']))
+    params, grads = _tree(jnp.array([3, 4])), _tree(jnp.zeros(2, jnp.int32))
+    updates, _ = tx.update(grads, tx.init(params), params)
+    self.assertEqual(updates, (grads['w'], None))
 
 
 if __name__ == '__main__':

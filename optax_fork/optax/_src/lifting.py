@@ -5,7 +5,6 @@
 `raw.py` says what a raw model is, and how its params are taken out of it.
 """
 
-from collections.abc import Callable
 import functools
 from typing import Any, NamedTuple
 
@@ -49,33 +48,62 @@ class _Lifted:
 class _Init(_Lifted):
 
   def __call__(self, *args, **kwargs):
-    params = args[0] if args else kwargs.get('params')
-    if args:
-      args = (raw.get_view(params), *args[1:])
-    elif 'params' in kwargs:
-      kwargs['params'] = raw.get_view(params)
-    with whole_params.remember(params):
-      return self.__wrapped__(*args, **kwargs)
+    return call_init(self.__wrapped__, args, kwargs)
 
 
 class _Update(_Lifted):
 
   def __call__(self, *args, **kwargs):
-    named = dict(zip(_NAMES, args)) | kwargs
-    updates, state, params = map(named.get, _NAMES)
-    part = hidden.hide(updates, state, params)
-    if part is not None:
-      updates, state, put_back = part
-      args, kwargs = _replace(args, kwargs, updates=updates, state=state)
-      return put_back(*self(*args, **kwargs))
-    if params is not None:
-      params, kwargs = raw.align_args(updates, params, kwargs)
-      args, kwargs = _replace(args, kwargs, params=params)
-    try:
-      return self.__wrapped__(*args, **kwargs)
-    except (AttributeError, TypeError, ValueError) as error:
-      mistakes.explain(error, named)
-      raise
+    return call_update(self.__wrapped__, args, kwargs)
+
+
+def call_init(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+  """Calls a function that takes params with those of a raw model."""
+  params = args[0] if args else kwargs.get('params')
+  if args:
+    args = (raw.get_view(params), *args[1:])
+  elif 'params' in kwargs:
+    kwargs = kwargs | {'params': raw.get_view(params)}
+  with whole_params.remember(params):
+    return fn(*args, **kwargs)
+
+
+def call_update(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+  """Calls a function that takes updates, a state and params of a raw model."""
+  named = dict(zip(_NAMES, args)) | kwargs
+  updates, params = named.get('updates'), named.get('params')
+  found = hidden.set_aside(updates, params)
+  if found is not None:
+    updates = found[0]
+    args, kwargs = _replace(args, kwargs, updates=updates)
+  if params is not None:
+    params, kwargs = raw.align_args(updates, params, kwargs)
+    args, kwargs = _replace(args, kwargs, params=params)
+  try:
+    result = fn(*args, **kwargs)
+  except (AttributeError, TypeError, ValueError) as error:
+    mistakes.explain(error, named)
+    raise
+  if found is None:
+    return result
+  updates, state = result
+  return found[1](updates), state
+
+
+def lift_methods(cls: type[Any]) -> type[Any]:
+  """Lets the methods ``init`` and ``update`` of a class take raw params."""
+  init, update = cls.init, cls.update
+  cls.init = functools.wraps(init)(
+      lambda self, *args, **kwargs: call_init(
+          functools.partial(init, self), args, kwargs
+      )
+  )
+  cls.update = functools.wraps(update)(
+      lambda self, *args, **kwargs: call_update(
+          functools.partial(update, self), args, kwargs
+      )
+  )
+  return cls
 
 
 def _replace(args, kwargs, **new):
@@ -130,18 +158,3 @@ class Transformation(_Functions):
   def _make(cls, iterable):  # pylint: disable=arguments-differ
     # `_replace` comes here, which calls no `__new__`.
     return super()._make(lift(*super()._make(iterable)))
-
-
-def lift_method(update: Callable[..., Any]) -> Callable[..., Any]:
-  """Lets a method ``update`` take raw params."""
-
-  @functools.wraps(update)
-  def lifted(self, updates, state, params=None, **extra_args):
-    part = hidden.hide(updates, state, params)
-    if part is not None:
-      updates, state, put_back = part
-      return put_back(*self.update(updates, state, params, **extra_args))
-    params, extra_args = raw.align_args(updates, params, extra_args)
-    return update(self, updates, state, params, **extra_args)
-
-  return lifted

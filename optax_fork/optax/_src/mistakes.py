@@ -1,14 +1,15 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Say what a user got wrong, where a transformation would fail otherwise.
+"""Say what a user got wrong.
 
-All of it runs in Python, most of it after an error alone, so it costs a
-compiled step nothing.
+An exception that arises elsewhere arrives as it is. What is known about it is a
+note, which Python 3.11 and later show below it. It may be wrong: it is a hint.
 """
 
 from collections.abc import Callable
 import contextlib
 import functools
+import traceback
 from typing import Any, Optional, ParamSpec, TypeVar
 
 import jax
@@ -18,10 +19,12 @@ from optax._src import raw
 _P = ParamSpec('_P')
 _T = TypeVar('_T')
 
-# Marks an error that already says what is wrong.
-_MARK = '_optax_says_what_is_wrong'
+_HINT = 'Optax: '
 _NUMBERS = (int, float, complex)
 _FUNCTIONS = ('value_fn', 'obj_fn', 'grad_fn')
+_IN_THIS_ORDER = (
+    '`update` takes the gradients, the state and the params, in this order.'
+)
 
 
 def not_a_transformation(value: Any) -> TypeError:
@@ -42,208 +45,217 @@ def check_transformation(value: Any) -> None:
     raise not_a_transformation(value)
 
 
-def of_params(fn: Callable[_P, _T]) -> Callable[_P, _T]:
-  """Makes a function ``tree_*`` name a raw model as the reason if it fails.
+def noted(
+    find: Callable[[tuple[Any, ...]], Optional[str]],
+) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
+  """Makes a decorator of functions whose exceptions get a note.
 
   Args:
-    fn: a function whose arguments are params, among others.
+    find: gets the arguments of the function, and returns the note or None.
 
   Returns:
-    The function. Where it would fail on a raw model, it raises a ``TypeError``
-    that names the first leaf that is neither an array nor a number.
+    The decorator.
   """
 
-  @functools.wraps(fn)
-  def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-    try:
-      return fn(*args, **kwargs)
-    except (AttributeError, TypeError, ValueError) as error:
-      trees = (*args, *kwargs.values())
-      message = None
-      if not hasattr(error, _MARK):
-        message = _explain_model(wrapped.__name__, trees)
-      if message:
-        raise _explained(TypeError(message)) from error
-      raise
+  def decorate(fn):
+    @functools.wraps(fn)
+    def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+      try:
+        return fn(*args, **kwargs)
+      except (AttributeError, TypeError, ValueError) as error:
+        _add_note(error, lambda: find((*args, *kwargs.values())))
+        raise
 
-  return wrapped
+    return wrapped
+
+  return decorate
 
 
-def _explain_model(name: str, trees: tuple[Any, ...]) -> Optional[str]:
-  name = 'optax.tree.' + name.removeprefix('tree_')
-  for tree in filter(raw.is_raw, trees):
+def _add_note(
+    error: Exception, find: Callable[[], Optional[str]]
+) -> None:
+  """Adds a note to an exception that is not of a class of the user's own."""
+  notes = getattr(error, '__notes__', ())
+  is_plain = type(error) in (AttributeError, TypeError, ValueError)
+  if not is_plain or any(note.startswith(_HINT) for note in notes):
+    return
+  if type(error) is ValueError and _modules(error)[-1].startswith('optax.'):
+    return  # Optax says itself what is wrong.
+  note = None
+  with contextlib.suppress(Exception):  # Some trees cannot be flattened.
+    note = find()
+  if note and hasattr(error, 'add_note'):  # From Python 3.11 on.
+    error.add_note(_HINT + note)
+
+
+def _modules(error: Exception) -> list[str]:
+  """Lists the modules that an exception has passed, the first one last."""
+  frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+  return [frame.f_globals.get('__name__', '') for frame in frames]
+
+
+def _of_model(arguments: tuple[Any, ...]) -> Optional[str]:
+  for tree in filter(raw.is_raw, arguments):
     for path, leaf in _leaves(tree):
       is_fine = isinstance(leaf, int) or _is_hole(leaf)
       if raw.is_static(leaf) and not is_fine:
         return (
-            f'`{name}` takes params, but the model has {leaf!r} at'
-            f' {path!r}. `optax.tree.params(model)` gives the params of a'
-            ' model.'
+            f'the model has {leaf!r} at {path!r}, which is no param.'
+            ' `optax.tree.params(model)` gives the params of a model.'
         )
   return None
 
 
-def _explained(error: Exception) -> Exception:
-  setattr(error, _MARK, True)
-  return error
+def _of_pair(arguments: tuple[Any, ...]) -> Optional[str]:
+  params, updates, *_ = arguments
+  if not isinstance(updates, tuple) or len(updates) != 2:
+    return None
+  if _structure(updates[0]) != _structure(params):
+    return None
+  return (
+      '`update` returns a pair: `updates, state = optimizer.update(...)`.'
+      ' `apply_updates` takes the updates alone.'
+  )
+
+
+def _of_factory(arguments: tuple[Any, ...]) -> Optional[str]:
+  factory, *_ = arguments
+  if not (hasattr(factory, 'init') and hasattr(factory, 'update')):
+    return None
+  return (
+      '`inject_hyperparams` takes the function that makes an optimizer, and'
+      ' then its arguments:'
+      ' `inject_hyperparams(optax.adamw)(learning_rate=1e-3)`.'
+  )
+
+
+of_params = noted(_of_model)  # Functions `tree_*`.
+of_updates = noted(_of_pair)  # `apply_updates`.
+of_factory = noted(_of_factory)  # `inject_hyperparams`.
 
 
 def explain(error: Exception, arguments: dict[str, Any]) -> None:
-  """Raises an error that says why ``update`` failed, if that is found.
+  """Adds a note that says why ``update`` failed, if that is found.
 
   Args:
     error: what ``update`` raised.
     arguments: what it was called with, by name.
-
-  Raises:
-    ValueError: If the updates are not gradients, if the state is a tree like
-      them, if they have ``None`` where the state has not or the other way
-      round, or if a function of the whole model is called with a part of it,
-      or with a state of Flax NNX.
   """
-  if hasattr(error, _MARK):
-    return
   updates, state, params = map(arguments.get, ('updates', 'state', 'params'))
-  message = None
-  with contextlib.suppress(Exception):  # Some trees cannot be flattened.
-    message = (
-        _explain_updates(updates)
-        or _explain_order(error, updates, state)
-        or _explain_holes(updates, state)
-        or _explain_state_of_nnx(error, arguments)
-        or _explain_function(error, params, arguments)
-    )
-  if message:
-    raise _explained(ValueError(message)) from error
+  _add_note(
+      error,
+      lambda: _of_order(updates, state, params)
+      or _of_decay(error)
+      or _of_holes(updates, state)
+      or _of_functions(params, arguments)
+      or _of_no_params(params),
+  )
 
 
-def _explain_updates(updates: Any) -> Optional[str]:
+def _of_order(updates: Any, state: Any, params: Any) -> Optional[str]:
+  """Finds out whether one argument is in the place of another."""
+  kind = _structure(state)
+  if kind == _structure(updates):
+    return f'{_IN_THIS_ORDER} The state is a tree like the gradients here.'
+  if params is not None and kind == _structure(params):
+    return f'{_IN_THIS_ORDER} The state is a tree like the params here.'
   for path, leaf in _leaves(updates):
     is_fine = hasattr(leaf, 'dtype') or isinstance(leaf, _NUMBERS)
     if not is_fine and not _is_hole(leaf):
       return (
-          f'The updates hold {leaf!r} at {path!r}: they are not gradients, but'
-          ' perhaps a model. `update` takes the gradients first, then the'
-          ' state, then the params.'
+          f'{_IN_THIS_ORDER} The gradients hold {leaf!r} at {path!r} here: are'
+          ' they a model?'
       )
   return None
 
 
-def _explain_order(error: Exception, updates: Any, state: Any) -> Optional[str]:
-  """Finds out whether the state is a model, which is not a state."""
-  is_without_field = getattr(error, 'obj', None) is state is not None
-  is_static = lambda leaf: not hasattr(leaf, 'dtype') and callable(leaf)
-  is_model = any(map(is_static, jax.tree.leaves(state)))
-  is_like_updates = _structure(state) == _structure(updates)
-  if not (is_like_updates and (is_without_field or is_model)):
-    return None
-  return (
-      'The state that `update` gets is a tree like the updates. `update` takes'
-      ' the updates first, then the state, then the params.'
-  )
+def _of_decay(error: Exception) -> Optional[str]:
+  """Finds out whether a mask came in the place of a decay."""
+  for frame, _ in traceback.walk_tb(error.__traceback__):
+    decay = frame.f_locals.get('decay', 0.0)
+    is_optax = frame.f_globals.get('__name__', '').startswith('optax.')
+    is_tree = not jax.tree_util.all_leaves([decay])
+    if is_optax and (callable(decay) or is_tree):
+      return (
+          f'the decay of a moment is a {type(decay).__name__}. A mask is given'
+          ' by name: `adamw(1e-3, mask=mask)`.'
+      )
+  return None
 
 
-def _explain_holes(updates: Any, state: Any) -> Optional[str]:
-  """Finds where either a tree in the state or the updates have None."""
+def _of_holes(updates: Any, state: Any) -> Optional[str]:
+  """Finds where a tree in the state has something, and the updates have not."""
   if _is_leaf(updates):  # All leaves of a state are like a single array.
     return None
-  is_found = lambda tree: _find_hole(updates, tree) is not None
-  holes = (
-      _find_hole(updates, tree)
-      for tree in jax.tree.leaves(state, is_leaf=is_found)
-  )
-  for keys, slot in filter(None, holes):
-    path = jax.tree_util.keystr(keys, simple=True, separator='/')
-    if slot is not None and _is_hole(slot):
-      return (
-          f'At {path!r}, the mask left something out in `init`, and there is'
-          ' no update, so that a mask function cannot leave it out. Give the'
-          ' mask as a tree: `mask(params)` instead of `mask`.'
+  like = _open(updates)[1]
+  is_like = lambda tree: _open(tree)[1] == like
+  # The state of a masked optimizer has a part of what `update` gets.
+  is_masked = lambda tree: type(tree).__name__ == 'MaskedState'
+  is_end = lambda tree: is_like(tree) or is_masked(tree)
+  for tree in filter(is_like, jax.tree.leaves(state, is_leaf=is_end)):
+    found = _first_hole(updates, tree, ())
+    if found is not None:
+      keys, slot = found
+      path = jax.tree_util.keystr(keys, simple=True, separator='/')
+      has, gets = ('nothing', 'an') if _is_hole(slot) else ('something', 'no')
+      note = (
+          f'at {path!r} the state has {has} and there is {gets} update. If'
+          ' `init` got other params, `optax.tree.carry_over(state,'
+          ' optimizer.init(params)).state` is a state of these. Params beside'
+          ' integers, bools, keys or functions are arrays, no Python floats;'
+          ' give `update` the params, too.'
       )
-    saw, gets = 'a param', 'no update'
-    if slot is None:
-      saw, gets = 'no param', 'an update'
-    message = (
-        f'At {path!r}, `init` saw {saw}, and `update` gets {gets}. Give both'
-        ' the same model: either the model as it is, with gradients for all of'
-        ' its arrays of inexact dtype, or the same part of it, such as'
-        ' `eqx.filter(model, eqx.is_inexact_array)`.'
-    )
-    if getattr(slot, 'shape', None) == ():
-      message += (
-          ' If it is a Python float, `jax.jit` and `jax.eval_shape` of `init`'
-          ' make an array of it, and `eqx.filter_jit` does not.'
-      )
-    return message
+      if getattr(slot, 'shape', None) == ():
+        note += (
+            ' `jax.jit` and `jax.eval_shape` of `init` make an array of a'
+            ' Python float, `eqx.filter_jit` does not.'
+        )
+      return note
   return None
 
 
-def _find_hole(updates: Any, tree: Any) -> Optional[tuple[Any, Any]]:
-  """Finds where one of two trees has a hole and the other has something.
-
-  Args:
-    updates: the updates.
-    tree: a tree that may be like them.
-
-  Returns:
-    The keys of the first such place, and what the tree has there. None if there
-    is no such place, or if the trees differ in something else.
-  """
-  if _is_leaf(tree) or _is_hole(tree):
+def _first_hole(update: Any, slot: Any, keys: Any) -> Optional[tuple[Any, Any]]:
+  """Returns keys and slot of the first place where only one of the two is."""
+  if _is_hole(update) or _is_hole(slot):
+    return (keys, slot) if _is_hole(update) != _is_hole(slot) else None
+  (children, treedef), (others, other_def) = _open(update), _open(slot)
+  if treedef != other_def or _is_leaf(update):
     return None
-  first, second = (
-      dict(jax.tree_util.tree_leaves_with_path(x, _is_hole))
-      for x in (updates, tree)
+  found = (
+      _first_hole(x, y, keys + key)
+      for (key, x), (_, y) in zip(children, others)
   )
-  found = []
-  for keys in first | second:
-    update, slot = _get_leaf(first, keys), _get_leaf(second, keys)
-    if update is None or slot is None:
-      if _is_hole((first | second)[keys]):
-        continue  # The other has a subtree here, whose leaves come too.
-      return None
-    (above, update), (above_slot, slot) = update, slot
-    if (update is None) != (slot is None):
-      found.append((min(above, above_slot, key=len), slot))
-  return found[0] if found else None
+  return next(filter(None, found), None)
 
 
-def _get_leaf(leaves: dict[Any, Any], keys: Any) -> Optional[tuple[Any, Any]]:
-  """Gets the leaf at these keys, or the hole above, with its own keys."""
-  if keys in leaves:
-    return keys, leaves[keys]
-  holes = (keys[:n] for n in range(len(keys)) if keys[:n] in leaves)
-  return next(((k, leaves[k]) for k in holes), None)
-
-
-def _explain_state_of_nnx(
-    error: Exception, arguments: dict[str, Any]
-) -> Optional[str]:
-  """Finds out whether a function of a module got the state of one."""
-  functions = [name for name in _FUNCTIONS if name in arguments]
-  is_state = nnx_types.is_state(arguments.get('params'))
-  is_called = str(error) == "'State' object is not callable"
-  is_asked = nnx_types.is_state(getattr(error, 'obj', None))
-  if not (functions and is_state and (is_called or is_asked)):
+def _of_functions(params: Any, arguments: dict[str, Any]) -> Optional[str]:
+  """Finds out whether a function of a model got something else."""
+  name = next((name for name in _FUNCTIONS if name in arguments), None)
+  if name is None:
+    return None
+  if nnx_types.is_state(params):
+    return (
+        f'`{name}` is called with an nnx.State of the params. If it is a'
+        ' function of a module, let it make one: `model_ = nnx.clone(model)`,'
+        ' then `nnx.update(model_, params)`, then `return loss(model_)`.'
+    )
+  hole = next((path for path, leaf in _leaves(params) if leaf is None), None)
+  if params is None or hole is None:
     return None
   return (
-      f'`{functions[0]}` is called with an nnx.State of the params, and uses it'
-      ' as a module. Let it make a module: `model_ = nnx.clone(model)`, then'
-      ' `nnx.update(model_, params)`, then `return loss(model_)`.'
+      f'`{name}` is called with params that are None at {hole!r}. If it is a'
+      ' function of the whole model, give `init` and `update` that model, not'
+      ' a part of it.'
   )
 
 
-def _explain_function(
-    error: Exception, params: Any, arguments: dict[str, Any]
-) -> Optional[str]:
-  functions = [name for name in _FUNCTIONS if name in arguments]
-  holes = [path for path, leaf in _leaves(params) if leaf is None]
-  if not (functions and holes and 'NoneType' in str(error)):
+def _of_no_params(params: Any) -> Optional[str]:
+  if params is not None:
     return None
   return (
-      f'`{functions[0]}` fails on params that are None at {holes[0]!r}. If it'
-      ' is a function of the whole model, give `init` and `update` that model,'
-      ' not a part of it.'
+      '`update` got no params, which this optimizer may need:'
+      ' `update(grads, state, params)`. A line search, as in `lbfgs`, also'
+      ' takes `value=value, grad=grads, value_fn=loss`.'
   )
 
 
@@ -269,3 +281,10 @@ def _leaves(tree: Any) -> list[tuple[str, Any]]:
           tree, _is_hole
       )
   ]
+
+
+def _open(tree: Any) -> Any:
+  """Flattens the topmost node of a tree."""
+  return jax.tree_util.tree_flatten_with_path(
+      tree, is_leaf=lambda x: x is not tree
+  )

@@ -22,19 +22,21 @@ def of_params(update: Callable[..., Any]) -> Callable[..., Any]:
 
   Returns:
     The function. Of raw models, those with leaves that are neither arrays nor
-    floats, it averages the arrays of inexact dtype. The result is None where
-    the new tensors are.
+    floats, it averages the arrays of inexact dtype. The new tensors may be the
+    part of a model that is trained: where they are None, the result is what the
+    old model has there, and None if the old tensors are no model.
   """
 
   @functools.wraps(update)
   def wrapped(new_tensors, old_tensors, step_size):
     params = raw.get_view(new_tensors, is_other=raw.is_static)
     average = update(params, old_tensors, step_size)
-    if params is new_tensors:
+    is_model = raw.is_raw(old_tensors, raw.is_static)
+    if params is new_tensors and not is_model:
       return average
     return jax.tree.map(
         lambda new, param, x, old: (
-            old if param is None and new is not None else x
+            old if param is None and (is_model or new is not None) else x
         ),
         new_tensors,
         params,

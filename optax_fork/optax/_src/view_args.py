@@ -15,32 +15,31 @@ import optax.tree
 def mask(
     params: Any,
     extra_args: dict[str, Any],
-    updates_view: Any,
+    masked_args: dict[str, Any],
     mask_pytree: Callable[[Any], Any],
 ) -> tuple[Any, dict[str, Any]]:
   """Gets what the optimizer in ``masked`` sees of the params and extra args.
 
   Args:
     params: the params, which may be None.
-    extra_args: the extra args.
-    updates_view: what the optimizer sees of the updates.
+    extra_args: the extra args, as the user gave them.
+    masked_args: the same, where trees like the updates may be masked.
     mask_pytree: makes holes in a tree like the params.
 
   Returns:
     The view of the params, and the extra args for an optimizer that sees it.
   """
+  masked_args = masked_args | views.get_output(extra_args)
   if params is None:
-    return None, extra_args
-  to_view = lambda tree: views.align(mask_pytree(tree), updates_view)
-  view = to_view(params)
+    return None, masked_args
+  view = mask_pytree(params)
   to_full = lambda part: views.join(part, params)
-  return view, views.view_extra_args(extra_args, view, to_view, to_full)
+  return view, views.view_extra_args(masked_args, view, mask_pytree, to_full)
 
 
 def flatten(
     params: Any,
     extra_args: dict[str, Any],
-    updates: Any,
     flatten_fn: Callable[[Any], Any],
     unflatten_fn: Callable[[Any, Any], Any],
 ) -> tuple[Any, dict[str, Any]]:
@@ -49,22 +48,16 @@ def flatten(
   Args:
     params: the params, which may be None.
     extra_args: the extra args.
-    updates: the updates.
     flatten_fn: makes a vector of a tree.
     unflatten_fn: makes a tree like the first of the vector.
 
   Returns:
-    The vector of the params that have an update, and the extra args for an
-    optimizer that sees it.
+    The vector of the params, and the extra args for an optimizer that sees it.
   """
   if params is None:
     return None, extra_args
-  aligned = views.align(params, updates)
-  view = flatten_fn(aligned)
-
-  def to_full(flat):
-    part = optax.tree.cast_like(unflatten_fn(updates, flat), aligned)
-    return views.join(part, params)
-
-  to_view = lambda tree: flatten_fn(views.align(tree, updates))
-  return view, views.view_extra_args(extra_args, view, to_view, to_full)
+  view = flatten_fn(params)
+  to_full = lambda flat: optax.tree.cast_like(
+      unflatten_fn(params, flat), params
+  )
+  return view, views.view_extra_args(extra_args, view, flatten_fn, to_full)

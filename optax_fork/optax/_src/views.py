@@ -13,13 +13,15 @@ the params that the user trains, but a *view* of them. The rule:
   the view is joined with the full params first, so that they always get what
   the user trains. Of the gradients that come back, the optimizer sees a view.
 - The optimizer sees a view of ``grad`` too, if ``value_fn`` comes with it, as
-  line searches need.
+  line searches need. An ``aux`` that comes with it is an output of the user's,
+  never a tree like the params.
 
 A view of a view is a view: each wrapper goes back one step.
 """
 
 from collections.abc import Callable
 import functools
+import inspect
 from typing import Any
 
 import jax
@@ -84,6 +86,24 @@ def same_layout(view: Any, full: Any) -> bool:
   return view_treedef == treedef and shapes == list(map(jnp.shape, view_leaves))
 
 
+def get_output(extra_args: dict[str, Any]) -> dict[str, Any]:
+  """Gets what belongs to ``value_fn``, its auxiliary output, by name."""
+  is_output = 'value_fn' in extra_args and 'aux' in extra_args
+  return {'aux': extra_args['aux']} if is_output else {}
+
+
+def _name_of_params(fn: Callable[..., Any]) -> str:
+  """Returns the name of the first argument of a function of params."""
+  try:
+    first = next(iter(inspect.signature(fn).parameters.values()), None)
+  except (TypeError, ValueError):  # Some functions are not written in Python.
+    first = None
+  is_named = first is not None and first.kind not in (
+      inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+  )
+  return first.name if is_named else 'params'
+
+
 def view_extra_args(
     extra_args: dict[str, Any],
     params_view: Any,
@@ -105,16 +125,22 @@ def view_extra_args(
 
   def wrap(name, fn):
     treedef = jax.tree.structure(params_view)
+    first = _name_of_params(fn)
 
     # Line searches look for the names of the arguments in the signature, which
     # stays that of the user's function.
     @functools.wraps(fn, updated=())
     def wrapped(*args, **kwargs):
+      view = args[0] if args else kwargs.get(first)
       # User transforms may call their own functions of the same names with
       # something else.
-      if not args or jax.tree.structure(args[0]) != treedef:
+      if jax.tree.structure(view) != treedef:
         return fn(*args, **kwargs)
-      result = fn(to_full(args[0]), *args[1:], **kwargs)
+      if args:
+        args = (to_full(view), *args[1:])
+      else:
+        kwargs[first] = to_full(view)
+      result = fn(*args, **kwargs)
       return to_view(result) if name == 'grad_fn' else result
 
     return wrapped

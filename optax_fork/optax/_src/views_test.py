@@ -16,10 +16,12 @@ from optax._src import linesearch
 from optax._src import test_utils
 from optax._src import update
 from optax._src import views
+from optax.contrib import _dog
 from optax.transforms import _combining
 from optax.transforms import _freezing
 from optax.transforms import _layouts
 from optax.transforms import _masking
+from optax.tree_utils import _state_utils
 
 _HOLE = _masking.MaskedNode()
 
@@ -121,6 +123,18 @@ class ViewsTest(parameterized.TestCase):
     self.assertEqual(result['b'], ({'a': 1.0, 'b': 20.0}, (3,), {'x': 4}))
     # Gradients become views, values do not.
     self.assertEqual('a' in result, name == 'grad_fn')
+
+  @parameterized.parameters(
+      (lambda params: params, 'params'),
+      (lambda model, x=1: model, 'model'),
+      (lambda *, p: p, 'p'),
+      (lambda **kwargs: kwargs['params'], 'params'),
+  )
+  def test_callbacks_called_by_name_get_full_params(self, fn, name):
+    """In 0.2.8 they get the view."""
+    new_fn = self._view_extra_args(value_fn=fn)['value_fn']
+    result = new_fn(**{name: {'a': _HOLE, 'b': 20.0}})
+    self.assertEqual(result, {'a': 1.0, 'b': 20.0})
 
   def test_callback_that_writes_to_nodes(self):
     """As BatchNorm does to its statistics, which are not trained."""
@@ -256,6 +270,47 @@ def _train_only_layer2(ls, steps=4):
   return _train(optimizer, NETWORK['layer2'], loss, 'scan', steps)
 
 
+class ParamsOfAViewTest(parameterized.TestCase):
+
+  @parameterized.named_parameters(
+      ('masked', lambda tx: _masking.masked(tx, True)),
+      ('mask_fn', lambda tx: _masking.masked(
+          tx, lambda p: jax.tree.map(lambda _: True, p))),
+      ('partition', lambda tx: _combining.partition(
+          {'x': tx}, lambda p: jax.tree.map(lambda _: 'x', p))),
+      ('flatten', _layouts.flatten),
+  )
+  def test_params_without_gradient_count(self, wrap):
+    """As in 0.2.8: what is no raw model stays as the user gave it."""
+    params = {'w': jnp.array([3.0]), 'b': jnp.array([4.0])}
+    norm = lambda tree: jnp.sqrt(
+        sum(jnp.sum(x**2) for x in jax.tree.leaves(tree))
+    )
+    tx = wrap(base.stateless(
+        lambda u, p: jax.tree.map(lambda x: x * norm(p), u)
+    ))
+    grads = {'w': jnp.ones(1), 'b': None}
+    updates, _ = tx.update(grads, tx.init(params), params)
+    self.assertEqual(updates, {'w': jnp.array([5.0]), 'b': None})
+    # Of a raw model, only what has a gradient counts.
+    params['f'], grads['f'] = jnp.tanh, None
+    updates, _ = tx.update(grads, tx.init(params), params)
+    self.assertEqual(updates['w'], 3.0)
+
+  @parameterized.parameters(_dog.dog, _dog.dowg)
+  def test_distance_over_gradients(self, make):
+    """As in 0.2.8, params may lack a gradient."""
+    params = {'w': jnp.ones(2), 'b': jnp.ones(2)}
+    grads = {'w': jnp.ones(2), 'b': None}
+    found = []
+    for tx in (make(), _masking.masked(make(), True)):
+      state = tx.init(params)
+      for _ in range(2):
+        updates, state = tx.update(grads, state, params)
+      found.append(updates)
+    test_utils.assert_trees_all_equal(*found)
+
+
 class TrainViewsTest(parameterized.TestCase):
 
   def _check(self, freezer, ls, mode, steps):
@@ -277,6 +332,23 @@ class TrainViewsTest(parameterized.TestCase):
   @parameterized.product(mode=('eager', 'jit'), ls=list(LINESEARCHES))
   def test_train_network_in_a_loop(self, mode, ls):
     self._check('masked', ls, mode, steps=2)
+
+  def test_output_like_the_params(self):
+    """With `mask_compatible_extra_args`, what is like the params is masked."""
+    fn = lambda p: (sum(jnp.sum(x**2) for x in jax.tree.leaves(p)), p)
+    params, mask = {'w': jnp.ones(2), 'b': jnp.ones(2)}, {'w': True, 'b': False}
+    solver = _masking.masked(
+        alias.lbfgs(has_aux=True, aux_like=params), mask,
+        mask_compatible_extra_args=True,
+    )
+    (value, aux), grad = jax.value_and_grad(fn, has_aux=True)(params)
+    _, state = solver.update(
+        grad, solver.init(params), params, value=value, aux=aux, grad=grad,
+        value_fn=fn,
+    )
+    found = _state_utils.tree_get(state, 'aux')
+    self.assertLess(found['w'][0], 0.5)
+    test_utils.assert_trees_all_equal(found['b'], params['b'])
 
   def test_freeze_all(self):
     """The optimizer sees a view that has no leaves at all."""

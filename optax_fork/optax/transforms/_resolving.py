@@ -147,6 +147,38 @@ def resolve(
     ) from error
 
 
+def resolve_for_update(
+    resolve_fn: Callable[..., base.PyTree],
+    tree: base.PyTree,
+    updates: base.Updates,
+    params: Optional[base.Params],
+    *args: Any,
+) -> base.PyTree:
+  """Resolves an argument with the updates, or with the params where it must be.
+
+  Args:
+    resolve_fn: gets a PyTree for the updates or the params, from ``tree``,
+      these and ``args``.
+    tree: what to resolve, a PyTree or a function.
+    updates: the updates.
+    params: the params or None.
+    *args: what else ``resolve_fn`` takes.
+
+  Returns:
+    What ``resolve_fn`` gets for the updates, if that is a prefix of the params
+    too. It is none where updates are None, for which a function cannot choose.
+  """
+  resolved = resolve_fn(tree, updates, *args)
+  if params is None:
+    return resolved
+  try:
+    jax.tree.structure(resolved).flatten_up_to(params)
+  except Exception:  # pylint: disable=broad-exception-caught
+    # JAX compares the static data of custom nodes, which may raise anything.
+    return resolve_fn(tree, params, *args)
+  return resolved
+
+
 _WANTED_LEAVES = 'the leaves of a mask must be booleans (or 0 or 1)'
 _WANTED_NUMBERS = 'a tree of numbers must have one finite number for each leaf'
 _MUST_BE_STATIC = (
@@ -156,21 +188,17 @@ _MUST_BE_STATIC = (
 )
 
 
+_IS_ACCESSOR = (
+    ' If the function returns the part of the params to choose, give it as'
+    ' `optax.tree.where_mask(function)`.'
+)
+
+
 def resolve_mask(
     mask: Any, params: base.Params, name: str = 'mask'
 ) -> base.PyTree:
   """Gets a mask, as a PyTree of Python bools that is a prefix of the params."""
   return resolve(mask, params, to_bool, name=name)
-
-
-def leave_out(mask: base.PyTree, tree: base.PyTree, hole: Any) -> base.PyTree:
-  """Puts holes for what a mask leaves out, and None where it has no bool."""
-  return jax.tree.map(
-      lambda m, x: x if m else None if m is None else hole,
-      mask,
-      tree,
-      is_leaf=lambda m: m is None,
-  )
 
 
 def to_bool(leaf: Any) -> bool:
@@ -341,6 +369,11 @@ def _check_and_map(tree, params, leaf_fn, name, is_leaf):
             ' The params have the same there, so it is a param: choose for'
             ' it too, or leave it out of the params.'
         )
+      elif leaf_fn is to_bool and isinstance(leaf, str):
+        hint = f' Choose params by path with `optax.tree.path_mask({leaf!r})`.'
+      elif leaf_fn is to_bool and name.endswith('(params)'):
+        if any(leaf is param for param in jax.tree.leaves(params)):
+          hint = _IS_ACCESSOR
       raise ValueError(
           f'{name}{where} is {_show(leaf)}: {error}.{hint}'
       ) from error
@@ -363,13 +396,16 @@ def _structure_error(tree, params, name, is_leaf):
   path, node, other, reason = _first_mismatch(
       (), tree, params, is_leaf
   ) or ((), tree, params, 'they differ')
+  is_mask = name.removesuffix('(params)').endswith('mask')
+  is_part = not path and name.endswith('(params)')
+  hint = _IS_ACCESSOR if is_mask and is_part else ''
   # JAX may write all of the params into its error message.
   reason = textwrap.shorten(str(reason), width=160, placeholder='...')
   return ValueError(
       f'{name} is not a prefix of the params (or updates):'
       f' {name}{jax.tree_util.keystr(path)} is {_show(node)}, but the params'
       f' have {_show(other)} there ({reason}). It must have the same structure'
-      ' as the params, or be a prefix of it.'
+      f' as the params, or be a prefix of it.{hint}'
   )
 
 

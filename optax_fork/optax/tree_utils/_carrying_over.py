@@ -1,34 +1,34 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Carry the state of an optimizer over to another optimizer."""
+"""Carry a state over, where other params are trained by the same optimizer."""
 
 import collections
 import dataclasses
+from typing import Any
 
 import jax
-import jax.numpy as jnp
+import numpy as np
 from optax._src import base
 from optax.tree_utils import _describing
-from optax.tree_utils import _matching_parts
-from optax.tree_utils import _state_parts
+from optax.tree_utils import _flat_params
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class CarriedOver:
   """A state, and what was carried over into it from an old one.
 
-  It prints as a table with a line for each field of the state.
+  It prints as a table with a line for each field of the states.
 
   Attributes:
     state: the new state.
-    carried: paths of the old state, by those of the new state.
-    fresh: why leaves of the new state are as ``init`` made them, by path.
-    dropped: paths of the old state that are not used.
+    carried: paths of the leaves that are those of the old state.
+    fresh: paths of the leaves that are as ``init`` made them.
+    dropped: paths of the leaves of the old state that are not used.
   """
 
   state: base.OptState
-  carried: dict[str, str]
-  fresh: dict[str, str]
+  carried: tuple[str, ...]
+  fresh: tuple[str, ...]
   dropped: tuple[str, ...]
   _table: str
 
@@ -36,55 +36,52 @@ class CarriedOver:
     return self._table
 
 
-# pylint: disable=line-too-long
 def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
-  """Carries the state of an optimizer over to another optimizer.
+  """Carries a state over, where other params are trained.
 
-  Training goes on with another optimizer, for example after a mask, a schedule,
-  a wrapper or a group of params was added or removed. What the new state has in
-  common with the old one is taken from there, and the rest is as ``init`` made
-  it.
+  The optimizer is the same (a state does not say which one made it: that of
+  Adamax looks like that of Adam), but it trains more params than before, or
+  fewer, because a mask or labels choose others, or because the model has arrays
+  where it had ``None``. What both states have is taken from the old one. Where the
+  new one alone has an array, it stays as ``init`` made it. The states have the
+  same structure but for that: if anything else differs, it is an error.
 
-  States are matched by their names, such as ``ScaleByAdamState``, and what is
-  in them by the names of their fields and the paths of the params. Positions in
-  chains and the wrappers around do not matter. Shapes and dtypes must be the
-  same. A state is taken as a whole: if its count cannot be taken, or none of
-  its params, all of it starts fresh. A state with numbers that are made of all
-  params, such as that of L-BFGS, also starts fresh when the params have
-  changed. States of the same name in the same place, as in a chain of two
-  traces, are taken in their order if there are as many as before. In doubt,
-  nothing is taken.
+  Moments that start fresh go on with the step count of the old state, so that
+  Adam hardly corrects their bias. L-BFGS compares the next gradients with those
+  in its state: make a new state for it.
 
   Args:
-    old: the old state. A checkpoint that is restored without a target holds
-      dicts and lists, which do not say which states they were. They are taken
-      for those that ``new`` has in the same places.
+    old: the old state.
     new: a state that is fresh, ``optimizer.init(params)``.
 
   Returns:
     An :class:`optax.tree.CarriedOver`: the ``state``, with the structure,
     shapes and dtypes of ``new``, and what was carried over into it, what starts
-    fresh and why, and what was dropped. Arrays are those of ``old`` and
-    ``new``, copied if they are needed twice.
+    fresh, and what was dropped.
+
+  Raises:
+    TypeError: If one of them is no state.
+    ValueError: If the states differ in more than the params that they hold. It
+      names the first place. What to take from the state of another optimizer is
+      for you to say, with :func:`optax.tree.get` and :func:`optax.tree.set`.
 
   Examples:
     >>> import jax.numpy as jnp
     >>> import optax
     >>> params = {'w': jnp.ones((2, 3)), 'b': jnp.ones(3)}
-    >>> old = optax.sgd(0.1, momentum=0.9).init(params)
-    >>> schedule = optax.linear_schedule(0.1, 0.0, 100)
-    >>> optimizer = optax.selective_transform(
-    ...     optax.sgd(schedule, momentum=0.9),
-    ...     train_mask=optax.tree.path_mask('w'),
+    >>> train = lambda mask: optax.selective_transform(
+    ...     optax.adam(0.1), train_mask=mask
     ... )
+    >>> old = train({'w': True, 'b': False}).init(params)
+    >>> optimizer = train({'w': True, 'b': True})
     >>> found = optax.tree.carry_over(old, optimizer.init(params))
-    >>> found.carried
-    {'inner_states/train/inner_state/0/trace/w': '0/trace/w'}
     >>> found
-    what     field                                   leaves  from, or why
-    carried  inner_states/train/inner_state/0/trace       1  from 0/trace
-    dropped  0/trace                                      1
-    fresh    inner_states/train/inner_state/1/count       1  the old state has no such ScaleByScheduleState
+    what     field                                   leaves
+    carried  inner_states/train/inner_state/0/count       1
+    carried  inner_states/train/inner_state/0/mu          1
+    carried  inner_states/train/inner_state/0/nu          1
+    fresh    inner_states/train/inner_state/0/mu          1
+    fresh    inner_states/train/inner_state/0/nu          1
     >>> state = found.state
 
   References:
@@ -93,45 +90,84 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
     <https://github.com/google/orbax/issues/487>`_.
 
   .. seealso:: :func:`optax.tree.get`, :func:`optax.tree.set`
-  """  # noqa: E501
-  # pylint: enable=line-too-long
-  new_parts, old_parts = map(_state_parts.find, (new, old))
-  if len(old_parts) == 1:  # No NamedTuples.
-    old_parts = _state_parts.find(_state_parts.dress(old, new))
-  leaves, treedef = jax.tree.flatten(new)
-  carried, fresh, dropped, used = {}, {}, [], set()
-  rows = collections.Counter()
-  for part, match in _matching_parts.match(new_parts, old_parts).items():
-    for path, group in part.groups.items():
-      for field, leaf in group.items():
-        if path in match.reasons:
-          fresh[leaf.path] = match.reasons[path]
-          rows['fresh', leaf.field_path, match.reasons[path]] += 1
-          continue
-        source = match.sources[path].groups[path][field]
-        value = source.value
-        if source.position in used and isinstance(value, jax.Array):
-          value = jnp.copy(value)  # So that the state can be donated.
-        used.add(source.position)
-        leaves[leaf.position] = value
-        carried[leaf.path] = source.path
-        rows['carried', leaf.field_path, f'from {source.field_path}'] += 1
-  for part in old_parts:
-    for group in part.groups.values():
-      for leaf in group.values():
-        if leaf.position not in used:
-          dropped.append(leaf.path)
-          rows['dropped', leaf.field_path, ''] += 1
-  return CarriedOver(
-      treedef.unflatten(leaves), carried, fresh, tuple(dropped), _table(rows)
-  )
+  """
+  _check_state('old', old)
+  _check_state('new', new)
+  paths, rows = collections.defaultdict(list), collections.Counter()
 
+  def note(what, tree, keys, field):
+    for path, _ in jax.tree_util.tree_leaves_with_path(tree):
+      paths[what].append(_show_path(keys + path))
+      rows[what, _show_path(field)] += 1
 
-def _table(rows: collections.Counter) -> str:
-  lines = [
-      [what, path, str(count), detail]
-      for (what, path, detail), count in sorted(rows.items())
-  ]
-  title = ['what', 'field', 'leaves', 'from, or why']
+  def merge(old, new, keys, field, is_field):
+    if _flat_params.is_hole(old) != _flat_params.is_hole(new):
+      if is_field and (old is None or new is None):
+        raise _unlike(old, new, keys)  # No params, but a count, say.
+      note('dropped', old, keys, field)
+      note('fresh', new, keys, field)
+      return new
+    if _flat_params.is_hole(new):
+      return new
+    (children, treedef), (others, other_def) = _open(new), _open(old)
+    is_leaf = jax.tree_util.treedef_is_leaf(treedef)
+    if treedef != other_def or is_leaf and _show(old) != _show(new):
+      raise _unlike(old, new, keys)
+    if is_leaf:
+      note('carried', old, keys, field)
+      return old
+    is_state = _is_named_tuple(new)
+    return treedef.unflatten(
+        merge(x, y, keys + key, keys + key if is_state else field, is_state)
+        for (_, x), (key, y) in zip(others, children)
+    )
+
+  state = merge(old, new, (), (), False)
+  lines = [['what', 'field', 'leaves']]
+  lines += [[*row, str(count)] for row, count in sorted(rows.items())]
   # pylint: disable-next=protected-access
-  return '\n'.join(_describing._align_columns([title, *lines], '<<><'))
+  table = _describing._align_columns(lines, '<<>')
+  found = (tuple(paths[what]) for what in ('carried', 'fresh', 'dropped'))
+  return CarriedOver(state, *found, '\n'.join(table))
+
+
+def _check_state(name: str, state: Any) -> None:
+  """Raises an error if something is an optimizer, params or a model."""
+  is_array = lambda x: isinstance(x, (int, float)) or hasattr(x, 'dtype')
+  nodes = jax.tree.leaves(state, is_leaf=_is_named_tuple)
+  is_state = any(map(_is_named_tuple, nodes))
+  if not is_state or not all(map(is_array, jax.tree.leaves(state))):
+    raise TypeError(
+        f'`carry_over` takes two states, `optimizer.init(params)`, but `{name}`'
+        f' is a {type(state).__name__} that is no state of Optax.'
+    )
+
+
+def _is_named_tuple(node: Any) -> bool:
+  return isinstance(node, tuple) and hasattr(node, '_fields')
+
+
+def _open(tree: Any) -> Any:
+  return jax.tree_util.tree_flatten_with_path(tree, lambda x: x is not tree)
+
+
+def _show_path(keys: Any) -> str:
+  return jax.tree_util.keystr(keys, simple=True, separator='/')
+
+
+def _show(tree: Any) -> str:
+  """Shows an array by its shape and dtype, and a node by its type and names."""
+  if tree is not None and jax.tree_util.all_leaves([tree]):
+    dtype = tree.dtype if hasattr(tree, 'dtype') else np.asarray(tree).dtype
+    return f'{dtype}{list(np.shape(tree))}'
+  keys = ', '.join(_show_path(key) for key, _ in _open(tree)[0])
+  return f'{type(tree).__name__} ({keys})'
+
+
+def _unlike(old: Any, new: Any, keys: Any) -> ValueError:
+  return ValueError(
+      f'At {_show_path(keys) or "."!r}, the old state has {_show(old)}, and the'
+      f' new one has {_show(new)}. `carry_over` is for the same optimizer with'
+      ' other params to train. Of another one, take what you want by name, with'
+      ' `optax.tree.get` and `optax.tree.set`.'
+  )

@@ -179,15 +179,28 @@ class WhereMaskTest(parameterized.TestCase):
       ('number', lambda p: 3, 'must return nodes of the params, found 3'),
       ('array', lambda p: jnp.ones(2), 'must return nodes of the params'),
       ('nothing', lambda p: (), 'chooses nothing .* paths: .layers/0/weight'),
-      (
-          'overlap',
-          lambda p: (p.layers[1], p.layers[1].bias),
-          "overlap at 'layers/1/bias'",
-      ),
   )
   def test_bad_accessors(self, where, message):
     with self.assertRaisesRegex(ValueError, rf'where_mask\(.*: .*{message}'):
       optax.tree.where_mask(where)(_params())
+
+  def test_leaf_that_is_returned_twice(self):
+    mask = optax.tree.where_mask(lambda p: (p.layers[1], p.layers[1].bias))
+    other = optax.tree.where_mask(lambda p: p.layers[1])
+    self.assertEqual(
+        *(jax.tree.leaves(m(_params())) for m in (mask, other))
+    )
+
+  def test_node_that_calls_its_functions(self):
+    """As `eqx.nn.Shared` does, which ties two leaves."""
+    def tied(node):
+      return node['tree'] | {'y': node['get'](node['tree'])}
+
+    model = {'tree': {'x': jnp.ones(2)}, 'get': lambda tree: tree['x']}
+    mask = optax.tree.where_mask(tied)
+    self.assertEqual(mask(model)['tree'], {'x': True})
+    with self.assertRaisesRegex(ValueError, 'None in place of functions'):
+      mask(model | {'get': None})
 
   def test_no_function(self):
     with self.assertRaisesRegex(TypeError, 'where_mask takes a function'):

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors of functions ``tree_*`` that get a raw model instead of params."""
 
-from typing import Any
-
 from optax._src import mistakes
+from optax.tree_utils import _casting
+from optax.tree_utils import _random
+from optax.tree_utils import _tree_math
 
 _TAKE_PARAMS = (
     'tree_add',
@@ -32,11 +33,8 @@ _TAKE_PARAMS = (
 )
 
 
-def add_to(module: dict[str, Any]) -> None:
-  """Makes the functions of a module name the model as the reason if they fail.
-
-  Args:
-    module: the names of the module, ``globals()`` at its end.
-  """
-  for name in module.keys() & set(_TAKE_PARAMS):
-    module[name] = mistakes.of_params(module[name])
+def add() -> None:
+  """Lets these functions name the leaf that is not a param, if they fail."""
+  for module in (_casting, _random, _tree_math):
+    for name in vars(module).keys() & set(_TAKE_PARAMS):
+      setattr(module, name, mistakes.of_params(getattr(module, name)))

@@ -66,8 +66,8 @@ class _WhereMask(_mask_algebra.Mask):
   where: Callable[[Any], Any]
 
   def _mark(self, leaf, flat, position):
-    if leaf is None:
-      return None
+    if leaf is None or callable(leaf) and not flat.is_choosable[position]:
+      return leaf  # A node may call its functions, as `eqx.nn.Shared` does.
     marker = _MaskedMarker if _flat_params.is_masked(leaf) else _Marker
     return marker(flat, position)
 
@@ -81,9 +81,16 @@ class _WhereMask(_mask_algebra.Mask):
       nodes = self.where(marked)
     except Exception as error:
       missing = getattr(error, 'name', None) or str(error)
+      hint = ''
+      if isinstance(error, TypeError) and any(x is None for x in flat.leaves):
+        hint = (
+            ' Optimizers see None in place of functions, so a node that calls'
+            ' one cannot be called: write `m.shared.pytree` for `m.shared()`,'
+            ' or make the mask of the whole model first, `mask(model)`.'
+        )
       raise ValueError(
           f'{self!r}: the accessor fails on the params with'
-          f' {type(error).__name__}: {error}. The paths, nearest first:'
+          f' {type(error).__name__}: {error}.{hint} The paths, nearest first:'
           f' {_flat_params.list_paths(flat.paths, missing)}.'
       ) from error
     nodes = jax.tree.leaves(nodes, is_leaf=lambda x: x is None)
@@ -93,16 +100,14 @@ class _WhereMask(_mask_algebra.Mask):
       if node is None and has_none:
         chosen[None] = True
         continue
+      position = getattr(node, '_position', None)
       if not isinstance(node, _Marker):
+        same = (i for i, leaf in enumerate(flat.leaves) if leaf is node)
+        position = next(same, None)  # Of a function.
+      if position is None:
         raise ValueError(
             f'{self!r}: the accessor must return nodes of the params, found'
             f' {node!r} of type {type(node).__name__}.'
-        )
-      position = node._position  # pylint: disable=protected-access
-      if position in chosen and not isinstance(node, _MaskedMarker):
-        raise ValueError(
-            f'{self!r}: the nodes that the accessor returns overlap at'
-            f' {flat.paths[position]!r}.'
         )
       chosen[position] = flat.is_choosable[position]
     return chosen
@@ -137,8 +142,8 @@ def where_mask(where: Callable[[Any], Any]) -> _mask_algebra.Mask:
 
   Returns:
     A mask function, see :class:`optax.tree.Mask`. It raises a ``ValueError`` if
-    the accessor fails on the params, returns something else, nothing or no
-    param, or returns a leaf twice. Where a part of the params is masked, as it
+    the accessor fails on the params, or returns something else, nothing or no
+    param. Where a part of the params is masked, as it
     is inside :func:`optax.partition`, ``init`` checks this for all params. In
     ``update``, what is hidden there has every attribute and item that the
     accessor looks for, and every result of a method of dicts.
