@@ -176,3 +176,18 @@ class IntegersTest(parameterized.TestCase):
     pairs = zip(jax.tree.leaves(new), jax.tree.leaves(old))
     is_near = all(np.allclose(x, y) for x, y in pairs)
     self.assertEqual(is_near, label not in _OTHER_RESULTS)
+
+  @parameterized.named_parameters((label, label) for label in _LABELS)
+  def test_python_float_beside_an_integer(self, label):
+    """It is trained as in pristine, or its update fails in one of the two."""
+    found = []
+    for library in (release.load(), optax):
+      run = _Run(library, label, 3, 0)
+      run.params['rate'] = 0.5
+      try:
+        params, _ = run.step(run.params, run.init())
+        found.append(params['rate'])
+      except (AttributeError, IndexError, TypeError, ValueError) as error:
+        found.append(error)
+    if not any(isinstance(x, Exception) for x in found):
+      np.testing.assert_allclose(found[1], found[0], rtol=1e-5)

@@ -67,9 +67,16 @@ class RawUpdatesTest(parameterized.TestCase):
     model = raw_model_test_case.RawModel.create()
     params = jax.tree.map(lambda p: 3 * p, model.params())
     expected = jax.tree.map(lambda p: 2 * p, model.params())
-    for new, old in ((model, params), (params, model)):
-      result = update.incremental_update(new, old, 0.5)
-      test_utils.assert_trees_all_close(result, expected)
+    result = update.incremental_update(model, params, 0.5)
+    test_utils.assert_trees_all_close(result, expected)
+    # 0.2.8 gives None for what is not trained; it is the model's.
+    result = update.incremental_update(params, model, 0.5)
+    test_utils.assert_trees_all_close(result.params(), expected)
+    for name in _STATIC + ('num_steps',):
+      self.assertIs(getattr(result, name), getattr(model, name))
+    part = dataclasses.replace(params, bias=None)
+    result = update.incremental_update(part, model, 0.5)
+    self.assertIs(result.bias, model.bias)
 
   @parameterized.product(is_update_step=[True, False], jit=[True, False])
   def test_periodic_update_raw_model(self, is_update_step, jit):
