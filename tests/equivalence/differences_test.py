@@ -119,18 +119,6 @@ class InjectTest(parameterized.TestCase):
     expected, _ = plain.update(params, plain.init(params), params)
     np.testing.assert_array_equal(updates[1][0]['w'], expected['w'])
 
-  def test_number_that_overrides_where_precision_is_low(self):
-    params = {'w': jnp.ones(2, jnp.bfloat16)}
-    found = []
-    for library in (pristine.load(), optax):
-      transform = library.inject_hyperparams(library.sgd)(0.01)
-      state = transform.init(params)
-      state.hyperparams['learning_rate'] = 0.02
-      _, state = transform.update(params, state, params)
-      found.append(state.hyperparams['learning_rate'])
-    self.assertEqual(found[0].dtype, jnp.bfloat16)
-    self.assertEqual(found[1], jnp.float32(0.02))
-
   def test_schedule_that_returns_a_bool(self):
     def factory(library):
       def make(decay):
