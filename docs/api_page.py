@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes docs/api.md from the docstrings of the installed fork.
 
-`python docs/api_page.py` writes the page, with the names that pristine Optax has
-not. tests/regression/api_page_test.py fails where the page is another, and
+`python docs/api_page.py` writes the page, with the names that pristine Optax
+lacks. tests/regression/api_page_test.py fails where the page is another, and
 tests/regression/docs_test.py runs its examples.
 """
 
@@ -56,6 +56,7 @@ _TITLE = (
     r'((?:Args|Attributes|Examples?|Raises|References|Returns):|\.\. \w+::)'
     r'(?: (.*))?'
 )
+
 
 def new_names() -> dict[str, object]:
   """Returns {path: function or class} of the public names that the fork adds.

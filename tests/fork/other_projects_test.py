@@ -1,6 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""tests/other_projects.py runs a project's tests on pristine Optax and on the fork."""
+"""tests/other_projects.py runs tests on pristine Optax and on the fork."""
 
 import sys
 

@@ -21,7 +21,6 @@ import flax.serialization
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from optax_fork.release import pristine
 from regression import checkpoints
 from support import states

@@ -15,8 +15,8 @@ product, of S with the newest row of Y.
 
 The direction does not change if both rows of a pair are multiplied by a number,
 and it is linear in g. So that no product overflows, the memory holds a pair of
-extreme size multiplied by a power of two, and v is brought to about one by gamma
-and another power before its products are taken.
+extreme size multiplied by a power of two, and v is brought to about one by
+gamma and another power before its products are taken.
 
 Reference:
   Byrd, Nocedal and Schnabel, `Representations of quasi-Newton matrices and

@@ -222,7 +222,8 @@ class CompactTest(_OneDeviceTest):
     rng = np.random.default_rng(0)
     solver = transform.scale_by_lbfgs(4)
     update = jax.jit(solver.update)
-    state = solver.init(jnp.zeros(40))
+    params = grads = jnp.zeros(40)
+    state = solver.init(params)
     # Where params do not change, gamma is 1, and so the step may be too long.
     for size, curvature in [(-27, 60), (-28, 60), (None, None), (-3, 100)] * 2:
       if size is not None:

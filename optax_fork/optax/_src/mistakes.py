@@ -76,10 +76,11 @@ def _add_note(
 ) -> None:
   """Adds a note to an exception that is not of a class of the user's own."""
   notes = getattr(error, '__notes__', ())
-  is_plain = type(error) in (AttributeError, TypeError, ValueError)
+  kind = type(error)
+  is_plain = kind in (AttributeError, TypeError, ValueError)
   if not is_plain or any(note.startswith(_HINT) for note in notes):
     return
-  if type(error) is ValueError and _modules(error)[-1].startswith('optax.'):
+  if kind is ValueError and _modules(error)[-1].startswith('optax.'):
     return  # Optax says itself what is wrong.
   note = None
   with contextlib.suppress(Exception):  # Some trees cannot be flattened.

@@ -95,13 +95,14 @@ def get_output(extra_args: dict[str, Any]) -> dict[str, Any]:
 def _name_of_params(fn: Callable[..., Any]) -> str:
   """Returns the name of the first argument of a function of params."""
   try:
-    first = next(iter(inspect.signature(fn).parameters.values()), None)
+    parameters = inspect.signature(fn).parameters.values()
   except (TypeError, ValueError):  # Some functions are not written in Python.
-    first = None
-  is_named = first is not None and first.kind not in (
-      inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
-  )
-  return first.name if is_named else 'params'
+    parameters = ()
+  for first in parameters:
+    if first.kind not in (first.VAR_POSITIONAL, first.VAR_KEYWORD):
+      return first.name
+    break
+  return 'params'
 
 
 def view_extra_args(

@@ -31,7 +31,7 @@ _NOT_CARRIED = (
 
 def try_stepsize(
     evaluate: Callable[..., tuple[Any, ...]],
-    is_zooming: jax.Array,
+    is_zooming: jax.typing.ArrayLike,
     zoom: Callable[[Any], Phase],
     search: Callable[[Any], Phase],
     state: Any,

@@ -42,9 +42,9 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   The optimizer is the same (a state does not say which one made it: that of
   Adamax looks like that of Adam), but it trains more params than before, or
   fewer, because a mask or labels choose others, or because the model has arrays
-  where it had ``None``. What both states have is taken from the old one. Where the
-  new one alone has an array, it stays as ``init`` made it. The states have the
-  same structure but for that: if anything else differs, it is an error.
+  where it had ``None``. What both states have is taken from the old one. Where
+  the new one alone has an array, it stays as ``init`` made it. The states have
+  the same structure but for that: if anything else differs, it is an error.
 
   Moments that start fresh go on with the step count of the old state, so that
   Adam hardly corrects their bias. L-BFGS compares the next gradients with those
@@ -127,8 +127,13 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   lines += [[*row, str(count)] for row, count in sorted(rows.items())]
   # pylint: disable-next=protected-access
   table = _describing._align_columns(lines, '<<>')
-  found = (tuple(paths[what]) for what in ('carried', 'fresh', 'dropped'))
-  return CarriedOver(state, *found, '\n'.join(table))
+  return CarriedOver(
+      state,
+      carried=tuple(paths['carried']),
+      fresh=tuple(paths['fresh']),
+      dropped=tuple(paths['dropped']),
+      _table='\n'.join(table),
+  )
 
 
 def _check_state(name: str, state: Any) -> None:

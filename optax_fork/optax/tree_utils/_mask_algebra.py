@@ -52,8 +52,8 @@ class Mask(_flat_params.Chooser):
     raise TypeError(
         f'The mask {self!r} is neither true nor false: it gives a bool for each'
         ' leaf. Write ~a, a & b and a | b instead of `not a`, `a and b` and `a'
-        ' or b`, and `mask | state` instead of `state | mask` with an nnx.State,'
-        ' which takes other states alone.'
+        ' or b`. With an nnx.State, which takes other states alone, write `mask'
+        ' | state` instead of `state | mask`.'
     )
 
 

@@ -3,6 +3,7 @@
 """Names in states, for `optax.tree.get` and `optax.tree.set`."""
 
 from collections.abc import Callable
+import dataclasses
 from typing import Any, Optional
 
 import jax
@@ -11,28 +12,27 @@ _MAX_NAMES = 30
 _Filter = Callable[[tuple[Any, ...], Any], bool]
 
 
-def outside_of_outputs(filtering: Optional[_Filter]) -> _Filter:
-  """Makes a filter leave out what is inside an auxiliary output in a state.
+@dataclasses.dataclass(frozen=True)
+class OutsideOfOutputs:
+  """A filter that leaves out what is inside an auxiliary output in a state.
 
   The names in there are the user's, and may be those of states, too.
 
-  Args:
-    filtering: says by path and value what to find, or None.
-
-  Returns:
-    The filter.
+  Attributes:
+    filtering: says by path and value what else to find, or None.
   """
 
-  def is_output(key):
-    names = getattr(key, 'tuple_name', None), getattr(key, 'name', None)
-    return names == ('LinesearchAuxState', 'aux')
+  filtering: Optional[_Filter]
 
-  def is_found(path, value):
-    if any(map(is_output, path[:-1])):
+  def __call__(self, path: tuple[Any, ...], value: Any) -> bool:
+    if any(map(_is_output, path[:-1])):
       return False
-    return filtering is None or filtering(path, value)
+    return self.filtering is None or self.filtering(path, value)
 
-  return is_found
+
+def _is_output(key: Any) -> bool:
+  names = getattr(key, 'tuple_name', None), getattr(key, 'name', None)
+  return names == ('LinesearchAuxState', 'aux')
 
 
 def show(state: Any) -> str:
