@@ -4,10 +4,10 @@
 
 `python tests/other_projects.py CHECKOUT [--needs REQUIREMENTS] [ARGUMENT ...]`:
 installs the checkout with what its tests need, and the fork, in an environment
-of its own. Its tests run twice, the first time with the release first on the path.
-What differs is printed, and is an error where the fork is worse. Arguments are
-pytest's: name the tests that use Optax. What these need may be less than what
-all need: `--needs '. scipy'` installs the checkout and SciPy.
+of its own. Its tests run twice, the first time with the release first on the
+path. What differs is printed, and is an error where the fork is worse.
+Arguments are pytest's: name the tests that use Optax. What these need may be
+less than what all need: `--needs '. scipy'` installs the checkout and SciPy.
 """
 
 import argparse
