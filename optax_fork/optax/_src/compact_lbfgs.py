@@ -15,8 +15,8 @@ product, of S with the newest row of Y.
 
 The direction does not change if both rows of a pair are multiplied by a number,
 and it is linear in g. So that no product overflows, the memory holds a pair of
-extreme size multiplied by a power of two, and v is brought to about one by
-gamma and another power before its products are taken.
+extreme size multiplied by a power of two, and v is multiplied by gamma, and by
+another power of two that brings it near one, before its products are taken.
 
 Reference:
   Byrd, Nocedal and Schnabel, `Representations of quasi-Newton matrices and
@@ -40,9 +40,15 @@ _FEW_PARAMS = 16
 _ORDINARY_EXPONENT = 30
 
 
+def _largest(x: jax.Array) -> jax.Array:
+  # XLA:CPU would keep the absolute value of what is used elsewhere.
+  x = jnp.abs(x) if jnp.iscomplexobj(x) else x
+  return jnp.maximum(jnp.max(x, initial=0.0), -jnp.min(x, initial=0.0))
+
+
 def _exponent(tree: base.ArrayTree) -> jax.Array:
   """Returns the power of two of the largest numbers, averaged over leaves."""
-  largest = [jnp.max(jnp.abs(x), initial=0.0) for x in jax.tree.leaves(tree)]
+  largest = [_largest(x) for x in jax.tree.leaves(tree)]
   if not largest:
     return jnp.zeros((), jnp.int32)
   largest = jnp.stack([x.astype(float) for x in largest])
