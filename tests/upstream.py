@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs Optax's own tests, and those beside our modules, on the installed fork.
 
-`python tests/upstream.py [--full | --rest] [ARGUMENT ...]`: tests of the
+`python -m tests.upstream [--full | --rest] [ARGUMENT ...]`: tests of the
 modules that the fork changes or adds, but for the long ones below. With
 `--full`, all tests of all modules; with `--rest`, those that the short form
 leaves out. Other arguments are pytest's.
@@ -118,7 +118,7 @@ def main(arguments: list[str]) -> int:
   packages = manifest.imported()
   deselected = [f'--deselect={name}' for name in _FAIL_ON_PRISTINE]
   # This file is a plugin, too: so each process makes the same choice.
-  options = ['-q', '-p', pathlib.Path(__file__).stem]
+  options = ['-q', '-p', 'tests.upstream']
   options += ['-p', compilation_cache.__name__]
   options += ['-p', 'no:cacheprovider', f'--rootdir={packages}']
   is_short = not {'--full', '--rest'} & set(arguments)

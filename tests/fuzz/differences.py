@@ -422,10 +422,6 @@ RULES = {
         _uses('schedule_free_eval_params'),
         _error('AttributeError', 'ValueError'),
     ),
-    'test_update_with_other_holes_than_the_state': (
-        _uses(r'without\(grads'),
-        _error('(Type|Attribute|Value)Error', 'ValueError'),
-    ),
     'test_state_of_lbfgs': (_uses('lbfgs'), _without(r'\.inverse_factor$')),
     'test_types_of_a_fresh_line_search': (
         _uses('lbfgs|linesearch'), _without_weak_types(r'\.info\.')

@@ -13,11 +13,6 @@ is kept from step to step is R^-1, in the order of the ring buffer: a pair that
 comes in or goes out changes its own row and column alone, which takes one more
 product, of S with the newest row of Y.
 
-The direction does not change if both rows of a pair are multiplied by a number,
-and it is linear in g. So that no product overflows, the memory holds a pair of
-extreme size multiplied by a power of two, and v is multiplied by gamma, and by
-another power of two that brings it near one, before its products are taken.
-
 Reference:
   Byrd, Nocedal and Schnabel, `Representations of quasi-Newton matrices and
   their use in limited memory methods <https://doi.org/10.1007/BF01582063>`_,
@@ -36,40 +31,6 @@ import optax.tree
 
 # For so few params the two loops over the pairs are faster.
 _FEW_PARAMS = 16
-# Pairs up to 2**30, and down to its inverse, are kept as they are.
-_ORDINARY_EXPONENT = 30
-
-
-def _largest(x: jax.Array) -> jax.Array:
-  # XLA:CPU would keep the absolute value of what is used elsewhere.
-  x = jnp.abs(x) if jnp.iscomplexobj(x) else x
-  return jnp.maximum(jnp.max(x, initial=0.0), -jnp.min(x, initial=0.0))
-
-
-def _exponent(tree: base.ArrayTree) -> jax.Array:
-  """Returns the power of two of the largest numbers, averaged over leaves."""
-  largest = [_largest(x) for x in jax.tree.leaves(tree)]
-  if not largest:
-    return jnp.zeros((), jnp.int32)
-  largest = jnp.stack([x.astype(float) for x in largest])
-  # A product of matrices, as in `leaf_groups.products`.
-  mean = leaf_groups.dot(jnp.full((2, largest.size), 1 / largest.size), largest)
-  return jnp.frexp(jax.lax.stop_gradient(mean[0]))[1]
-
-
-def _power_of_two(exponent: jax.Array) -> jax.Array:
-  """Returns a power of two that is finite, as its inverse is."""
-  most = jnp.finfo(jnp.result_type(float)).maxexp - 2
-  return jnp.ldexp(jnp.ones(()), jnp.clip(exponent, -most, most))
-
-
-def _pair_scale(
-    diff_params: base.ArrayTree, diff_updates: base.ArrayTree
-) -> jax.Array:
-  """Returns by what to multiply a pair: by one, if it is not extreme."""
-  exponents = jnp.stack([_exponent(diff_params), _exponent(diff_updates)])
-  is_ordinary = jnp.all(jnp.abs(exponents) <= _ORDINARY_EXPONENT)
-  return _power_of_two(jnp.where(is_ordinary, 0, -jnp.sum(exponents) // 2))
 
 
 def _replace_pair(
@@ -121,12 +82,10 @@ def _precondition(
 
   p = leaf_groups.dot(inverse_factor, products(params_memory, updates))
   v = optax.tree.sub(updates, leaf_groups.combine(p, updates_memory))
-  unit = _power_of_two(-_exponent(updates) - _exponent(scale))
-  v = optax.tree.scale(scale * unit, v)
-  q = diagonal * (unit * p) - products(updates_memory, v)
+  q = diagonal * p - scale * products(updates_memory, v)
   q = leaf_groups.dot(q, inverse_factor)
   direction = jax.tree.map(
-      lambda x, y: (x + y) / unit, v, leaf_groups.combine(q, params_memory)
+      lambda x, y: scale * x + y, v, leaf_groups.combine(q, params_memory)
   )
   return direction, inverse_factor
 
@@ -166,18 +125,8 @@ def update(
   diff_params = optax.tree.sub(params, state.params)
   diff_updates = optax.tree.sub(updates, state.updates)
 
-  groups = leaf_groups.group_leaves(
-      updates, state.diff_params_memory, state.diff_updates_memory
-  )
-  pack = lambda tree: leaf_groups.pack(tree, groups)
-  # Packed before they are subtracted, which takes fewer kernels.
-  pair_scale = _pair_scale(
-      optax.tree.sub(pack(params), pack(state.params)),
-      optax.tree.sub(pack(updates), pack(state.updates)),
-  )
-
   def replace(rows, row):
-    row = jnp.where(is_first, 0, row * pair_scale).astype(rows.dtype)
+    row = jnp.where(is_first, 0, row).astype(rows.dtype)
     return jax.lax.dynamic_update_index_in_dim(rows, row, idx, 0)
 
   params_memory = jax.tree.map(
@@ -186,6 +135,7 @@ def update(
   updates_memory = jax.tree.map(
       replace, state.diff_updates_memory, diff_updates
   )
+  groups = leaf_groups.group_leaves(updates, params_memory, updates_memory)
   packed_updates = leaf_groups.pack(updates, groups)
   dtypes = [x.dtype for x in jax.tree.leaves(updates)]
   if scale_init_precond:
