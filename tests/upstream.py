@@ -59,18 +59,13 @@ _LONG = (
     'MuonTest',
     # Backtracking, from many starts: the equivalence tests compare its steps.
     'BacktrackingLinesearchTest',
-    # The regression tests have the like: auxiliary_test, carry_over_test. The
-    # equivalence tests compare injected optimizers with plain ones.
-    'CarryOverTest',
+    # The equivalence tests compare injected optimizers with plain ones.
     'InjectPrecisionTest',
-    'LinesearchAux',
     # Sharded steps: the tests of devices compare them with those of one device.
     'ShardingTest',
     # The series hardly touches these modules.
     'DifferentiallyPrivateAggregateTest',
     'MicrobatchingTest',
-    # Networks, trained under masks: the regression tests train models so.
-    'TrainViewsTest',
     # What is compiled for hundreds of leaves, and no result.
     'test_code_grows_with_the_leaves',
     'test_many_small_leaves_take_few_kernels',

@@ -20,7 +20,7 @@ from optax.transforms import _freezing
 from optax.transforms import _masking
 
 _PARAMS = {'a': {'w': np.ones((2, 3)), 'b': np.ones(3)}, 'c': np.array(2.0)}
-_PARAMS = jax.tree.map(jnp.float32, _PARAMS)
+_PARAMS = jax.tree.map(np.float32, _PARAMS)
 _ALL = {'a': True, 'c': True}
 _ONLY_A = {'a': True, 'c': False}
 _WRAPPERS = {
