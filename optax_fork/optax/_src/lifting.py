@@ -30,6 +30,8 @@ class _Lifted:
     functools.update_wrapper(self, fn, updated=())
 
   def __getattr__(self, name):
+    if name == '__wrapped__':  # The object was not initialised.
+      raise AttributeError(name)
     return getattr(self.__wrapped__, name)
 
   def __reduce__(self):

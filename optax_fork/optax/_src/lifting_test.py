@@ -26,6 +26,12 @@ def _update(updates, state, params=None):
 
 class LiftTest(parameterized.TestCase):
 
+  def test_object_that_was_not_initialised(self):
+    # As some libraries make them when they copy or unpickle.
+    function = type(base.identity().init)
+    with self.assertRaises(AttributeError):
+      _ = function.__new__(function).name
+
   @parameterized.named_parameters(
       ('new', lambda: base.GradientTransformation(_init, _update)),
       (
