@@ -11,6 +11,7 @@ import jax
 import jax.export
 import jax.numpy as jnp
 import numpy as np
+from optax._src import jaxpr_test_case
 from optax._src import test_utils
 from optax._src import transform
 from optax._src import utils
@@ -79,18 +80,6 @@ def _assert_close(actual, expected, rtol):
   )
   error = np.linalg.norm(actual - expected)
   assert error <= rtol * np.linalg.norm(expected), (error, rtol)
-
-
-def _eqns(jaxpr, name):
-  """Gets the equations of a primitive, wherever in the jaxpr."""
-  for eqn in jaxpr.eqns:
-    if eqn.primitive.name == name:
-      yield eqn
-    for param in jax.tree.leaves(
-        list(eqn.params.values()), is_leaf=lambda x: hasattr(x, 'eqns')
-    ):
-      if hasattr(param, 'eqns'):
-        yield from _eqns(getattr(param, 'jaxpr', param), name)
 
 
 class _OneDeviceTest(parameterized.TestCase):
@@ -404,10 +393,10 @@ class CompiledTest(_OneDeviceTest):
     params = [jnp.ones(5000)]
     state = solver.init(params)
     jaxpr = jax.make_jaxpr(solver.update)(params, state, params)
-    self.assertEmpty(list(_eqns(jaxpr.jaxpr, 'scan')))
+    self.assertEmpty(list(jaxpr_test_case.eqns(jaxpr.jaxpr, 'scan')))
     # S y, S g, Y^T p, Y v, S^T q.
     products = [
-        eqn for eqn in _eqns(jaxpr.jaxpr, 'dot_general')
+        eqn for eqn in jaxpr_test_case.eqns(jaxpr.jaxpr, 'dot_general')
         if any(x.aval.shape == (3, 5000) for x in eqn.invars)
     ]  # fmt: skip
     self.assertLen(products, 5)

@@ -14,6 +14,7 @@ import numpy as np
 from optax._src import alias
 from optax._src import combine
 from optax._src import linesearch as _linesearch
+from optax._src import jaxpr_test_case
 from optax._src import update
 import optax.tree
 
@@ -149,18 +150,6 @@ def _reference_search(  # pylint: disable=too-many-branches
   return stepsize, step, decrease, curvature
 
 
-def _eqns(jaxpr, name):
-  """Gets the equations of a primitive, wherever in the jaxpr."""
-  for eqn in jaxpr.eqns:
-    if eqn.primitive.name == name:
-      yield eqn
-    for param in jax.tree.leaves(
-        list(eqn.params.values()), is_leaf=lambda x: hasattr(x, 'eqns')
-    ):
-      if hasattr(param, 'eqns'):
-        yield from _eqns(getattr(param, 'jaxpr', param), name)
-
-
 class ZoomLinesearchCostTest(parameterized.TestCase):
 
   def test_function_is_traced_once(self):
@@ -187,7 +176,7 @@ class ZoomLinesearchCostTest(parameterized.TestCase):
     text = jax.jit(search).lower(params).compile().as_text()
     self.assertNotIn(' conditional(', text)
     jaxpr = jax.make_jaxpr(search)(params).jaxpr
-    [loop] = _eqns(jaxpr, 'while')
+    [loop] = jaxpr_test_case.eqns(jaxpr, 'while')
     carried = [(v.aval.shape, v.aval.dtype.name) for v in loop.outvars]
     # Nothing is carried that stays as it is: the params, the updates, and three
     # scalars. Two gradients are.
@@ -206,11 +195,11 @@ class ZoomLinesearchCostTest(parameterized.TestCase):
     linesearch = _linesearch.scale_by_zoom_linesearch(5)
     search = functools.partial(_search, linesearch, _rosenbrock)
     jaxpr = jax.make_jaxpr(search)(jnp.ones((7,))).jaxpr
-    conds = list(_eqns(jaxpr, 'cond'))
+    conds = list(jaxpr_test_case.eqns(jaxpr, 'cond'))
     self.assertLen(conds, 2)
     for cond in conds:
       cpu, other = cond.params['branches']
-      self.assertLen(list(_eqns(cpu.jaxpr, 'dot_general')), 1)
+      self.assertLen(list(jaxpr_test_case.eqns(cpu.jaxpr, 'dot_general')), 1)
       self.assertEmpty(other.jaxpr.eqns)
 
   def test_code_grows_with_the_leaves_and_no_faster(self):
@@ -232,9 +221,9 @@ class ZoomLinesearchCostTest(parameterized.TestCase):
         _search, linesearch, lambda x: jnp.sum(jnp.tanh(x) ** 2)
     )
     jaxpr = jax.make_jaxpr(jax.vmap(search))(jnp.ones((3, 4))).jaxpr
-    [loop] = _eqns(jaxpr, 'while')
+    [loop] = jaxpr_test_case.eqns(jaxpr, 'while')
     body = loop.params['body_jaxpr'].jaxpr
-    self.assertLen(list(_eqns(body, 'tanh')), 1)
+    self.assertLen(list(jaxpr_test_case.eqns(body, 'tanh')), 1)
 
   def test_phases_of_other_dtypes_evaluate_each_in_its_own(self):
     dtypes = []
