@@ -104,7 +104,6 @@ class DimensionNumbersTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, rf"{place}\['w'\] is {message}"):
       opt.init({'w': jnp.ones((3, 4))})
 
-
   @parameterized.parameters(*_OPTIMIZERS)
   def test_params_with_the_names_of_dimension_numbers(self, name):
     """Such a node is not a leaf, whatever its fields are called."""
