@@ -197,7 +197,7 @@ def _of_holes(updates: Any, state: Any) -> Optional[str]:
   """Finds where a tree in the state has something, and the updates have not."""
   if _is_leaf(updates):  # All leaves of a state are like a single array.
     return None
-  # pylint: disable-next=g-import-not-at-top
+  # pylint: disable-next=import-outside-toplevel
   from optax.transforms import _masking  # It imports this module.
 
   like = _open(updates)[1]

@@ -26,7 +26,7 @@ def of_each_state(
 
   @functools.wraps(eval_params)
   def wrapped(state, params):
-    # pylint: disable-next=g-import-not-at-top
+    # pylint: disable-next=import-outside-toplevel
     from optax.contrib import _schedule_free  # It imports this module.
 
     is_found = lambda x: isinstance(x, _schedule_free.ScheduleFreeState)
