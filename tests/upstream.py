@@ -33,7 +33,7 @@ _LONG = (
     # Each optimizer of a list, in each dtype. For the same lists, the
     # equivalence tests compare updates and states, bit for bit, with those of
     # pristine Optax, which passes these tests. float16 and complex dtypes are
-    # in the full form alone. What the series adds to these tests runs.
+    # in the full form alone.
     'AliasTest',
     'ContribTest',
     # Flax models, step by step, in eager code, to see the dtypes of MultiSteps.
@@ -46,31 +46,28 @@ _LONG = (
     # L-BFGS beside one in NumPy, on ten problems: the equivalence tests compare
     # its steps with those of pristine Optax.
     'test_against_plain_implementation',
-    # Each optimizer, injected, and some on explicit meshes: the equivalence
-    # tests compare the programs of all of them, and those of devices the steps.
-    'WalkTest',
+    # Optimizers on explicit meshes: the tests of devices compare the steps.
     'ExplicitAxesTest',
     # L-BFGS and Muon, problem by problem. The equivalence tests compare their
     # steps or programs with those of pristine Optax, and the regression tests
     # compare the compact form with the two loops.
     'CompactTest',
-    'GaLoreTest',
+    'contrib/_galore_test.py',
     'LBFGSTest',
-    'MuonTest',
-    # Backtracking, from many starts: the equivalence tests compare its steps.
+    'contrib/_muon_test.py',
+    # Backtracking from many starts: the equivalence tests compare its steps.
     'BacktrackingLinesearchTest',
     # The equivalence tests compare injected optimizers with plain ones.
     'InjectPrecisionTest',
     # Sharded steps: the tests of devices compare them with those of one device.
     'ShardingTest',
-    # The series hardly touches these modules.
+    # What the patches change of these modules is a few lines.
     'DifferentiallyPrivateAggregateTest',
     'MicrobatchingTest',
     # What is compiled for hundreds of leaves, and no result.
     'test_code_grows_with_the_leaves',
     'test_many_small_leaves_take_few_kernels',
 )
-_ADDED = 'test_raw_model'
 
 
 def _touched(packages: pathlib.Path) -> list[str]:
@@ -99,7 +96,7 @@ def pytest_collection_modifyitems(config, items):
 
   def is_short(item):
     is_long = any(part in item.nodeid for part in _LONG)
-    return item.path in modules and (_ADDED in item.nodeid or not is_long)
+    return item.path in modules and not is_long
 
   kept, left_out = [], []
   for item in items:

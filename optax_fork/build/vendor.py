@@ -81,10 +81,10 @@ def assemble(stage: pathlib.Path, checkout: pathlib.Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes((upstream / name).read_bytes())
 
-  patching.assemble(checkout / 'patches', checkout, stage)
+  patches = patching.assemble(checkout / 'patches', checkout, stage)
   version = series.fork_version(stage)
   _stamp(stage / _STAMPED, version)
-  patched = series.touched(series.read(checkout / 'patches'))
+  patched = series.touched(patches)
   added = [*added_files.paths(checkout)]
   manifest.write(
       stage, version=version, patched=patched, added=added, stamped=_STAMPED

@@ -83,9 +83,10 @@ def _names(repository: pathlib.Path, commits: list[str]) -> list[str]:
   """
   names, order = [], 0
   for commit in commits:
-    message = git.text(repository, 'log', '-1', '--format=%B', commit)
     # git cuts the names that it gives to files; this one is whole.
-    stem = git.text(repository, 'log', '-1', '--format=%f', commit)
+    stem, message = git.text(
+        repository, 'log', '-1', '--format=%f%x00%B', commit
+    ).split('\0')
     folder = series.folder_of(message)
     subject = message.splitlines()[0]
     if series.FOLDERS.index(folder) < order:

@@ -43,13 +43,16 @@ def _patch_ng_messages():
 
 def assemble(
     patches: pathlib.Path, checkout: pathlib.Path, root: pathlib.Path
-) -> None:
+) -> list[series.Patch]:
   """Makes the fork of the release: patches, then what is ours, then hooks.
 
   Args:
     patches: the directory of the series.
     checkout: has the files that the fork adds.
     root: the directory that holds the release's ``optax/``.
+
+  Returns:
+    The patches of the series.
 
   Raises:
     ForkError: when a patch does not apply, the fork adds a file that Optax has,
@@ -59,7 +62,8 @@ def assemble(
   apply(series.in_folder(found, series.BACKPORTS, series.TO_SEND), root)
   added_files.copy(checkout, root)
   apply(series.in_folder(found, series.HOOKS), root)
-  verify(root, patches)
+  verify(root, patches, found)
+  return found
 
 
 def apply(patches: list[series.Patch], root: pathlib.Path) -> None:
@@ -121,27 +125,30 @@ def _apply_one(patch: series.Patch, root: pathlib.Path) -> str:
   return 'patch-ng says: ' + '; '.join(complaints) if complaints else ''
 
 
-def verify(root: pathlib.Path, directory: pathlib.Path) -> None:
+def verify(
+    root: pathlib.Path, directory: pathlib.Path, patches: list[series.Patch]
+) -> None:
   """Compares the touched files under root with ``SHA256SUMS``.
 
   Args:
     root: the directory that holds the patched ``optax/``.
     directory: the directory of the series.
+    patches: the patches of the series.
 
   Raises:
     ForkError: when a file differs or the two lists of files do.
   """
-  sums = pin.read_sums(directory / series.SUMS)
-  patched = series.touched(series.read(directory))
+  path = directory / series.SUMS
+  sums, patched = pin.read_sums(path), series.touched(patches)
   if strangers := sorted(set(sums) ^ set(patched)):
     raise optax_fork.ForkError(
-        f'{directory / series.SUMS} and the series do not name the same files:'
+        f'{path} and the series do not name the same files:'
         f' {", ".join(strangers)}. `python -m optax_fork export` writes both.'
     )
   for name, digest in sums.items():
     if pin.sha256((root / name).read_bytes()) != digest:
       raise optax_fork.ForkError(
-          f'{name} is not as {directory / series.SUMS} says after'
+          f'{name} is not as {path} says after'
           f' {", ".join(patched[name])}. `python -m optax_fork export` writes'
           ' both.'
       )

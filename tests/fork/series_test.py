@@ -113,7 +113,7 @@ def test_series_gives_the_files_of_its_sums_and_goes_in_once(checkout, release):
   with (release / change).open('a') as file:
     file.write('# one more line\n')
   with pytest.raises(optax_fork.ForkError, match=f'{change} is not as'):
-    patching.verify(release, checkout / 'patches')
+    patching.verify(release, checkout / 'patches', found)
 
 
 def _hunk_that_does_not_fit(patches):
@@ -192,8 +192,9 @@ def test_series_that_gives_something_else_is_refused(checkout, damage, release):
   patches = checkout / 'patches'
   said = damage(patches)
   with pytest.raises(optax_fork.ForkError) as raised:
-    patching.apply(series.read(patches), release)
-    patching.verify(release, patches)
+    found = series.read(patches)
+    patching.apply(found, release)
+    patching.verify(release, patches, found)
   for words in [said] if isinstance(said, str) else said:
     assert words in str(raised.value)
 

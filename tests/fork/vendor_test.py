@@ -63,7 +63,7 @@ def test_release_without_one_version_to_stamp_is_refused(
   (stage / 'setup.cfg').write_text('[metadata]\nversion = 9\n')
   monkeypatch.setattr(sys, 'path', [str(release)])
   monkeypatch.setattr(patching, 'apply', _without_version)
-  monkeypatch.setattr(patching, 'verify', lambda root, directory: None)
+  monkeypatch.setattr(patching, 'verify', lambda *_: None)
   with pytest.raises(optax_fork.ForkError, match='holds 0 lines __version__'):
     vendor.assemble(stage, checkout)
 

@@ -8,7 +8,6 @@ nothing for them. But the updates may: zeros, or what ``jax.grad`` gives with
 """
 
 from collections.abc import Callable
-import contextlib
 from typing import Any, Optional
 
 import jax
@@ -30,35 +29,33 @@ def set_aside(
     None if there are no such updates. Otherwise the updates with ``None`` in
     their places, and a function that puts what was there back into new updates.
   """
-  is_raw = params is not None and raw.is_raw(params)
+  # As in `init`, which has state for all leaves if there is no such view.
+  is_raw = raw.get_view(params) is not params
   if not is_raw and not any(map(is_float0, jax.tree.leaves(updates))):
     return None
   leaves, treedef = jax.tree.flatten(updates, is_leaf=views.has_no_leaves)
-  others = leaves
-  try:
-    if is_raw:
-      others = treedef.flatten_up_to(params)
-    is_out = [
-        is_float0(u) or is_raw and _is_number(u) and _is_no_param(p)
-        for u, p in zip(leaves, others)
-    ]
-    if not any(is_out):
-      return None
-    part = treedef.unflatten(
-        None if out else u for out, u in zip(is_out, leaves)
-    )
-  except Exception:  # pylint: disable=broad-exception-caught
-    # The params may be a pair of trees. JAX compares the static data of custom
-    # nodes, which may raise anything, and nodes may not take None.
+  others = views.subtrees_at(treedef, params) if is_raw else None
+  if others is None:  # There are none, or they are a pair of trees, say.
+    others = [None] * len(leaves)
+  is_out = [
+      is_float0(u) or _is_number(u) and _is_no_param(p)
+      for u, p in zip(leaves, others)
+  ]
+  if not any(is_out):
+    return None
+  part = views.with_leaves(
+      updates, treedef, [None if out else u for out, u in zip(is_out, leaves)]
+  )
+  if part is updates:
     return None
 
   def put_back(new_updates):
-    with contextlib.suppress(ValueError):  # They may have another structure.
-      news = treedef.flatten_up_to(new_updates)
-      return treedef.unflatten(
-          u if out else new for out, u, new in zip(is_out, leaves, news)
-      )
-    return new_updates
+    news = views.subtrees_at(treedef, new_updates)
+    if news is None:  # There is no place for them in another structure.
+      return new_updates
+    return treedef.unflatten(
+        u if out else new for out, u, new in zip(is_out, leaves, news)
+    )
 
   return part, put_back
 

@@ -10,6 +10,7 @@ import numpy as np
 from optax._src import alias
 from optax._src import base
 from optax._src import combine
+from optax._src import lookahead as _lookahead
 from optax._src import test_utils
 from optax._src import update
 from optax.transforms import _accumulation
@@ -117,6 +118,41 @@ class SetAsideTest(parameterized.TestCase):
     grads = {'w': jnp.ones(2), 'b': 1.0, 'f': None}
     updates, _ = tx.update(grads, tx.init(model | {'f': None}), model)
     np.testing.assert_allclose(updates['b'], -0.1, rtol=1e-5)
+
+  def test_nodes_that_take_no_none(self):
+    """`init` has state for all leaves then, and so none is set aside."""
+
+    @jax.tree_util.register_pytree_node_class
+    class Scaled:
+
+      def __init__(self, w, scale):
+        self.w, self.scale = w, scale
+
+      def tree_flatten(self):
+        return (self.w, self.scale), None
+
+      @classmethod
+      def tree_unflatten(cls, aux, children):
+        del aux
+        if children[1] is None:
+          raise TypeError('There is no scale.')
+        return cls(*children)
+
+    tx = alias.sgd(0.1, momentum=0.9)
+    params = {'layer': Scaled(jnp.ones(2), 0.5), 'n': 3}
+    grads = {'layer': Scaled(jnp.ones(2), 1.0), 'n': 0}
+    updates, _ = tx.update(grads, tx.init(params), params)
+    np.testing.assert_allclose(updates['layer'].scale, -0.1)
+    np.testing.assert_allclose(updates['n'], 0)
+
+  def test_float0_beside_a_pair_of_params(self):
+    params = _lookahead.LookaheadParams.init_synced(_tree(jnp.array([3, 4])))
+    tx = _lookahead.lookahead(alias.sgd(0.1), 2, 0.5)
+    grads = _tree(np.zeros(2, jax.dtypes.float0))
+    updates, _ = tx.update(grads, tx.init(params), params)
+    new_params = update.apply_updates(params, updates)
+    np.testing.assert_array_equal(new_params.fast['n'], [3, 4])
+    np.testing.assert_allclose(updates.fast['b'], [-0.1, -0.1])
 
   def test_function_as_an_update(self):
     model = {'w': jnp.ones(2), 'f': jnp.tanh}

@@ -83,7 +83,7 @@ def call_update(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     args, kwargs = _replace(args, kwargs, params=params)
   try:
     result = fn(*args, **kwargs)
-  except (AttributeError, TypeError, ValueError) as error:
+  except Exception as error:
     mistakes.explain(error, named)
     raise
   if found is None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import contextlib
 import functools
 import traceback
+import types
 from typing import Any, Optional, ParamSpec, TypeVar
 
 import jax
@@ -20,6 +21,7 @@ _P = ParamSpec('_P')
 _T = TypeVar('_T')
 
 _HINT = 'Optax: '
+_KINDS = (AttributeError, TypeError, ValueError)  # Not classes of the user's.
 _NUMBERS = (int, float, complex)
 _FUNCTIONS = ('value_fn', 'obj_fn', 'grad_fn')
 _IN_THIS_ORDER = (
@@ -62,7 +64,7 @@ def noted(
     def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> _T:
       try:
         return fn(*args, **kwargs)
-      except (AttributeError, TypeError, ValueError) as error:
+      except Exception as error:
         _add_note(error, lambda: find((*args, *kwargs.values())))
         raise
 
@@ -74,13 +76,19 @@ def noted(
 def _add_note(
     error: Exception, find: Callable[[], Optional[str]]
 ) -> None:
-  """Adds a note to an exception that is not of a class of the user's own."""
+  """Adds a note to an exception that may arise for what a user got wrong.
+
+  Nothing but the note depends on what is told from the exception here.
+
+  Args:
+    error: the exception.
+    find: returns the note or None.
+  """
   notes = getattr(error, '__notes__', ())
-  kind = type(error)
-  is_plain = kind in (AttributeError, TypeError, ValueError)
-  if not is_plain or any(note.startswith(_HINT) for note in notes):
+  if type(error) not in _KINDS or any(n.startswith(_HINT) for n in notes):
     return
-  if kind is ValueError and _modules(error)[-1].startswith('optax.'):
+  *_, raised_in = _frames(error)
+  if isinstance(error, ValueError) and _is_optax(raised_in):
     return  # Optax says itself what is wrong.
   note = None
   with contextlib.suppress(Exception):  # Some trees cannot be flattened.
@@ -89,10 +97,13 @@ def _add_note(
     error.add_note(_HINT + note)
 
 
-def _modules(error: Exception) -> list[str]:
-  """Lists the modules that an exception has passed, the first one last."""
-  frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
-  return [frame.f_globals.get('__name__', '') for frame in frames]
+def _frames(error: Exception) -> list[types.FrameType]:
+  """Lists the frames that an exception has passed, the first one last."""
+  return [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+
+
+def _is_optax(frame: types.FrameType) -> bool:
+  return frame.f_globals.get('__name__', '').startswith('optax.')
 
 
 def _of_model(arguments: tuple[Any, ...]) -> Optional[str]:
@@ -172,11 +183,9 @@ def _of_order(updates: Any, state: Any, params: Any) -> Optional[str]:
 
 def _of_decay(error: Exception) -> Optional[str]:
   """Finds out whether a mask came in the place of a decay."""
-  for frame, _ in traceback.walk_tb(error.__traceback__):
+  for frame in filter(_is_optax, _frames(error)):
     decay = frame.f_locals.get('decay', 0.0)
-    is_optax = frame.f_globals.get('__name__', '').startswith('optax.')
-    is_tree = not jax.tree_util.all_leaves([decay])
-    if is_optax and (callable(decay) or is_tree):
+    if callable(decay) or not jax.tree_util.all_leaves([decay]):
       return (
           f'the decay of a moment is a {type(decay).__name__}. A mask is given'
           ' by name: `adamw(1e-3, mask=mask)`.'
@@ -188,10 +197,13 @@ def _of_holes(updates: Any, state: Any) -> Optional[str]:
   """Finds where a tree in the state has something, and the updates have not."""
   if _is_leaf(updates):  # All leaves of a state are like a single array.
     return None
+  # pylint: disable-next=import-outside-toplevel
+  from optax.transforms import _masking  # It imports this module.
+
   like = _open(updates)[1]
   is_like = lambda tree: _open(tree)[1] == like
   # The state of a masked optimizer has a part of what `update` gets.
-  is_masked = lambda tree: type(tree).__name__ == 'MaskedState'
+  is_masked = lambda tree: isinstance(tree, _masking.MaskedState)
   is_end = lambda tree: is_like(tree) or is_masked(tree)
   for tree in filter(is_like, jax.tree.leaves(state, is_leaf=is_end)):
     found = _first_hole(updates, tree, ())

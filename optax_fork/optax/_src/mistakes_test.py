@@ -3,6 +3,8 @@
 """Tests for errors that say what a user got wrong."""
 
 import sys
+import types
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -247,7 +249,9 @@ class NoteTest(parameterized.TestCase):
       lambda model: model.predict(),
   )
   def test_function_of_a_module_of_nnx(self, loss):
-    state = type('State', (dict,), {'__module__': 'flax.nnx.statelib'})
+    state = type('State', (dict,), {})
+    nnx = types.SimpleNamespace(State=state)
+    self.enter_context(mock.patch.dict(sys.modules, {'flax.nnx': nnx}))
     jax.tree_util.register_pytree_node(
         state,
         lambda x: (list(x.values()), tuple(x)),

@@ -1,22 +1,23 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Know the types of Flax NNX by their names, without an import of Flax.
+"""Know the types of Flax NNX, without an import of Flax.
 
 ``nnx.Optimizer`` gives ``init`` an ``nnx.State`` of variables, and ``update``
 one of what the variables hold. (Flax before 0.12 gives both the former.)
 """
 
 from collections.abc import Callable
+import sys
 from typing import Any, Optional
 
 import jax
 
 
 def _is_instance(x: Any, *names: str) -> bool:
-  return any(
-      cls.__name__ in names and cls.__module__.startswith('flax.nnx.')
-      for cls in type(x).__mro__
-  )
+  # Where nobody has imported it, nothing is of its classes.
+  nnx = sys.modules.get('flax.nnx')
+  there = {} if nnx is None else vars(nnx)
+  return isinstance(x, tuple(there[name] for name in names if name in there))
 
 
 def is_state(x: Any) -> bool:

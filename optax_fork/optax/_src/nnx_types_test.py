@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests for masks and labels that are made of the variables of Flax NNX.
 
-The variables here only have its names, since Optax does not depend on Flax.
+The classes here stand for its own, since Optax does not depend on Flax.
 """
 
 import dataclasses
+import sys
+import types
 from typing import Any
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -22,7 +25,6 @@ from optax.transforms import _masking
 
 def _variable_class(name):
   cls = dataclasses.make_dataclass(name, [('value', Any), ('kind', str)])
-  cls.__module__ = 'flax.nnx.variablelib'
   return jax.tree_util.register_dataclass(cls, ['value'], ['kind'])
 
 
@@ -44,6 +46,17 @@ def _map_shapes(f, name='Variable'):
 
 
 class NnxTypesTest(parameterized.TestCase):
+
+  def setUp(self):
+    super().setUp()
+    nnx = types.SimpleNamespace(**_CLASSES)
+    self.enter_context(mock.patch.dict(sys.modules, {'flax.nnx': nnx}))
+
+  def test_names_decide_nothing(self):
+    cls = dataclasses.make_dataclass('Variable', ['value'])
+    cls.__module__ = 'flax.nnx.variablelib'
+    self.assertFalse(nnx_types.is_variable(cls(1)))
+    self.assertTrue(nnx_types.is_variable(_wrap(1)))
 
   @parameterized.product(
       name=_NAMES, in_update=[False, True], as_function=[False, True]

@@ -81,15 +81,14 @@ def get_view(
     is_other: tells which leaves make a model raw.
 
   Returns:
-    The view, or the tree itself if it is not raw.
+    The view, or the tree itself if it is not raw, or if its nodes don't take
+    None.
   """
   if not is_raw(tree, is_other):
     return tree
-  try:
-    return jax.tree.map(lambda x: x if is_kept(x) else None, tree)
-  except Exception:  # pylint: disable=broad-exception-caught
-    # Nodes may not take None, since they check what they hold.
-    return tree
+  leaves, treedef = jax.tree.flatten(tree)
+  kept = [x if is_kept(x) else None for x in leaves]
+  return views.with_leaves(tree, treedef, kept)
 
 
 def align(params: Any, updates: Any) -> Any:

@@ -22,7 +22,7 @@ A view of a view is a view: each wrapper goes back one step.
 from collections.abc import Callable
 import functools
 import inspect
-from typing import Any
+from typing import Any, Optional
 
 import jax
 import jax.numpy as jnp
@@ -33,6 +33,37 @@ _CALLBACKS = ('value_fn', 'obj_fn', 'grad_fn')
 def has_no_leaves(x: Any) -> bool:
   """Whether a view has a hole here: nothing, or nodes without leaves."""
   return not jax.tree.leaves(x)
+
+
+def subtrees_at(
+    treedef: jax.tree_util.PyTreeDef, tree: Any
+) -> Optional[list[Any]]:
+  """Gets the subtrees of a tree where a structure has its leaves.
+
+  Args:
+    treedef: the structure.
+    tree: the tree.
+
+  Returns:
+    The subtrees, or None if the structure is not a prefix of the tree.
+  """
+  try:
+    return treedef.flatten_up_to(tree)
+  except Exception:  # pylint: disable=broad-exception-caught
+    # JAX has no other way to ask. It compares the static data of custom nodes,
+    # which may raise anything: what can't be compared is not the same.
+    return None
+
+
+def with_leaves(
+    tree: Any, treedef: jax.tree_util.PyTreeDef, leaves: list[Any]
+) -> Any:
+  """Gets a tree with other leaves, or the tree if its nodes don't take them."""
+  try:
+    return treedef.unflatten(leaves)
+  except Exception:  # pylint: disable=broad-exception-caught
+    # Nodes may check what they hold, and not take None.
+    return tree
 
 
 def map_view(f: Callable[[Any, Any], Any], view: Any, full: Any) -> Any:
@@ -64,18 +95,14 @@ def align(tree: Any, updates: Any) -> Any:
   """
   if tree is None or updates is None:
     return tree
-  try:
-    if jax.tree.structure(tree) == jax.tree.structure(updates):
-      return tree
-    return jax.tree.map(
-        lambda u, t: None if u is None else t,
-        updates,
-        tree,
-        is_leaf=lambda u: u is None,
-    )
-  except Exception:  # pylint: disable=broad-exception-caught
-    # JAX compares the static data of custom nodes, which may raise anything.
+  if subtrees_at(jax.tree.structure(updates), tree) is not None:
     return tree
+  leaves, treedef = jax.tree.flatten(updates, is_leaf=lambda u: u is None)
+  subtrees = subtrees_at(treedef, tree)
+  if subtrees is None:
+    return tree
+  part = [None if u is None else t for u, t in zip(leaves, subtrees)]
+  return with_leaves(tree, treedef, part)
 
 
 def same_layout(view: Any, full: Any) -> bool:

@@ -99,6 +99,21 @@ class ScheduleFreeTest(parameterized.TestCase):
         self.assertIs(result['b']['c'], new_params['b']['c'])
         test_utils.assert_trees_all_close(result['a'], expected['a'])
 
+  def test_state_is_found_by_its_class(self):
+    """A part of a chain, say, may have its name."""
+    tx = _schedule_free.schedule_free_sgd(0.1)
+    chain = _combining.named_chain(('ScheduleFreeState', tx))
+    params = {'w': jnp.ones(2)}
+    grads = {'w': jnp.array([1.0, -2.0])}
+    found = []
+    for optimizer in (tx, chain):
+      new_params, state = params, optimizer.init(params)
+      for _ in range(3):
+        updates, state = optimizer.update(grads, state, new_params)
+        new_params = update.apply_updates(new_params, updates)
+      found.append(_schedule_free.schedule_free_eval_params(state, new_params))
+    test_utils.assert_trees_all_equal(*found)
+
   def test_eval_params_of_another_state(self):
     class MyState(NamedTuple):
       b1: float

@@ -8,7 +8,6 @@ from typing import Any
 
 import jax
 from optax._src import views
-import optax.tree
 
 
 def of_each_state(
@@ -27,11 +26,15 @@ def of_each_state(
 
   @functools.wraps(eval_params)
   def wrapped(state, params):
-    if hasattr(state, 'b1'):
+    # pylint: disable-next=import-outside-toplevel
+    from optax.contrib import _schedule_free  # It imports this module.
+
+    is_found = lambda x: isinstance(x, _schedule_free.ScheduleFreeState)
+    if hasattr(state, 'b1'):  # What 0.2.8 takes, of whatever class.
       states = [state]
     else:
-      found = optax.tree.get_all_with_path(state, 'ScheduleFreeState')
-      states = [s for _, s in found]
+      states = jax.tree.leaves(state, is_leaf=is_found)
+      states = list(filter(is_found, states))
     if not states or any(s.b1 is None or s.z is None for s in states):
       return eval_params(None, params)  # It says that this is no such state.
     for s in states:

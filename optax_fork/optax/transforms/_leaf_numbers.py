@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transformations that have a number for each leaf."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -16,7 +16,9 @@ from optax.tree_utils import _state_utils
 
 def are_step_sizes(x: Any) -> bool:
   """Whether there is one for each leaf, in a tree or by a function."""
-  return not _is_array(x) and (callable(x) or not jax.tree_util.all_leaves([x]))
+  return not _is_number(x) and (
+      callable(x) or not jax.tree_util.all_leaves([x])
+  )
 
 
 def are_decays(x: Any) -> bool:
@@ -33,8 +35,10 @@ def are_decays(x: Any) -> bool:
   return are_step_sizes(x) and not is_schedule
 
 
-def _is_array(x: Any) -> bool:
-  return hasattr(x, 'dtype') or hasattr(x, '__jax_array__')
+def _is_number(x: Any) -> bool:
+  """Whether something is multiplied as one, be it a PyTree or callable too."""
+  can_multiply = hasattr(x, '__mul__') and not isinstance(x, Sequence)
+  return can_multiply or hasattr(x, '__jax_array__')
 
 
 def scale(step_sizes: Any) -> base.GradientTransformation:

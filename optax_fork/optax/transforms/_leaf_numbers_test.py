@@ -89,6 +89,33 @@ class LeafNumbersTest(parameterized.TestCase):
     updates = _update(optax.scale(step_size), _PARAMS['a'], _PARAMS['a'] + 1)
     test_utils.assert_trees_all_equal(updates, step_size * (step_size + 1))
 
+  def test_number_that_is_a_node(self):
+    """It is multiplied as it was, be it a PyTree and callable, too."""
+
+    @jax.tree_util.register_pytree_node_class
+    class Quantity:
+
+      def __init__(self, value):
+        self.value = value
+
+      def __mul__(self, other):
+        return self.value * other
+
+      def __call__(self):
+        return self.value
+
+      def tree_flatten(self):
+        return (self.value,), None
+
+      @classmethod
+      def tree_unflatten(cls, aux, children):
+        del aux
+        return cls(*children)
+
+    tx = optax.scale(Quantity(2.0))
+    updates, _ = tx.update({'w': jnp.ones(2)}, tx.init({'w': jnp.ones(2)}))
+    test_utils.assert_trees_all_equal(updates, {'w': jnp.full(2, 2.0)})
+
   def test_injected(self):
     numbers = {'a': 0.5, 'b': 0.0}
     tx = optax.inject_hyperparams(optax.adamw)(

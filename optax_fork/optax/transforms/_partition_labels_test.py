@@ -63,6 +63,13 @@ class _Label(enum.Enum):
   B = 2
 
 
+class _Unordered:
+  """A label whose order raises something else than a TypeError."""
+
+  def __lt__(self, other):
+    raise ValueError('There is no order.')
+
+
 class PartitionLabelsTest(parameterized.TestCase):
 
   @parameterized.product(
@@ -141,6 +148,7 @@ class PartitionLabelsTest(parameterized.TestCase):
       ('mixed', ['a', 0], collections.OrderedDict),
       ('enums', [_Label.B, _Label.A], collections.OrderedDict),
       ('all', ['a', _Label.A, 0], collections.OrderedDict),
+      ('unordered', [_Unordered(), _Unordered()], collections.OrderedDict),
   )
   def test_labels_of_any_type(self, labels, expected_type):
     # JAX sorts the keys of a dict, and enums, or ints and strings, do not sort.

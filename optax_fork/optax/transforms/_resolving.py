@@ -20,27 +20,27 @@ import jax.numpy as jnp
 import numpy as np
 from optax._src import base
 from optax._src import nnx_types
+from optax._src import views
 from optax.tree_utils import _state_utils
 
 
-def _is_node_prefix(
+def _is_like(
     tree: Any,
     params: base.Params,
     is_leaf: Optional[Callable[[Any], bool]],
 ) -> bool:
-  """Whether a tree is a PyTree node (not a leaf) and a prefix of the params."""
-  # Nodes of different types never match. JAX would find out too, but writes
-  # all of the params into its error message.
-  if type(tree) is not type(params):
-    return False
-  if jax.tree_util.all_leaves([tree], is_leaf):
-    return False
-  try:
-    jax.tree.structure(tree, is_leaf=is_leaf).flatten_up_to(params)
-  except Exception:  # pylint: disable=broad-exception-caught
-    # JAX compares the static data of custom nodes, which may raise anything.
-    return False
-  return True
+  """Whether a tree is a PyTree node (not a leaf) of the type of the params.
+
+  If it is not a prefix of them, it is wrong, but it is still not a function: a
+  call of a model, its forward pass, may return anything.
+
+  Args:
+    tree: a mask, say.
+    params: the params.
+    is_leaf: which nodes of the tree are leaves.
+  """
+  is_of_type = type(tree) is type(params)
+  return is_of_type and not jax.tree_util.all_leaves([tree], is_leaf)
 
 
 def mask_callable(
@@ -51,7 +51,7 @@ def mask_callable(
   """Tells whether a mask is a function that returns a mask, or a mask itself.
 
   Callable PyTrees, such as Equinox modules, may be either. With ``params``, the
-  answer is that of :func:`optax.masked`: a PyTree node that is a prefix of the
+  answer is that of :func:`optax.masked`: a PyTree node of the type of the
   params is a mask, and any other callable is a mask function.
 
   Args:
@@ -93,7 +93,7 @@ def mask_callable(
   if params is None:
     leaves = jax.tree.leaves(mask, is_leaf=is_leaf)
     return bool(leaves) and all(callable(leaf) for leaf in leaves)
-  return not _is_node_prefix(mask, params, is_leaf)
+  return not _is_like(mask, params, is_leaf)
 
 
 def resolve(
@@ -120,10 +120,10 @@ def resolve(
 
   Raises:
     ValueError: If the PyTree is not a prefix of the params, if ``leaf_fn``
-      can't use a leaf, or if a callable PyTree is neither a prefix of the
-      params nor a function of them.
+      can't use a leaf, or if a callable PyTree of another type fails as a
+      function of the params.
   """
-  if not callable(tree_or_fn) or _is_node_prefix(tree_or_fn, params, is_leaf):
+  if not callable(tree_or_fn) or _is_like(tree_or_fn, params, is_leaf):
     return _check_and_map(tree_or_fn, params, leaf_fn, name, is_leaf)
 
   def call():
@@ -171,10 +171,7 @@ def resolve_for_update(
   resolved = resolve_fn(tree, updates, *args)
   if params is None:
     return resolved
-  try:
-    jax.tree.structure(resolved).flatten_up_to(params)
-  except Exception:  # pylint: disable=broad-exception-caught
-    # JAX compares the static data of custom nodes, which may raise anything.
+  if views.subtrees_at(jax.tree.structure(resolved), params) is None:
     return resolve_fn(tree, params, *args)
   return resolved
 
@@ -293,7 +290,8 @@ def sortable(by_label: dict[Any, Any]) -> dict[Any, Any]:
   # JAX sorts the keys of a dict, but not all labels have an order.
   try:
     sorted(by_label)
-  except TypeError:
+  except Exception:  # pylint: disable=broad-exception-caught
+    # An order that users wrote may raise anything.
     return collections.OrderedDict(by_label)
   return by_label
 
@@ -311,8 +309,7 @@ def resolve_dimension_numbers(
     dim_nums: a PyTree of dimension numbers and ``None``, or a function of the
       params.
     params: the params (or updates).
-    cls: the NamedTuple that the dimension numbers are. Another one with the
-      same fields is converted.
+    cls: the class of dimension numbers.
     name: the name of the argument, for error messages.
 
   Returns:
@@ -320,14 +317,12 @@ def resolve_dimension_numbers(
     where these have their leaves.
   """
 
-  def is_leaf(x):
-    is_dim_nums = isinstance(x, tuple) and hasattr(x, '_fields')
-    return x is None or (is_dim_nums and x._fields == cls._fields)
+  is_leaf = lambda x: x is None or isinstance(x, cls)
 
   def to_dim_nums(leaf):
     if not is_leaf(leaf):
       raise ValueError(f'dimension numbers must be {cls.__name__} or None')
-    return leaf if leaf is None or isinstance(leaf, cls) else cls(*leaf)
+    return leaf
 
   dim_nums = resolve(
       dim_nums, params, to_dim_nums, name=name, is_leaf=is_leaf

@@ -5,6 +5,7 @@
 import functools
 import types
 from typing import NamedTuple
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -92,9 +93,9 @@ class MaskCallableTest(parameterized.TestCase):
       ('module_with_static_field', _NdimMask(None, 1), True),
       ('bound_method', _NdimMask(1).__call__, True),
       ('module', _Module(True, False), False),
-      ('module_all_masked', _Module(_masking.MaskedNode(), None), True),
+      ('module_all_masked', _Module(_masking.MaskedNode(), None), False),
       ('module_of_callables', _Module(abs, abs), False),
-      ('module_with_other_static_data', _Module(True, False, 'other'), True),
+      ('module_with_other_static_data', _Module(True, False, 'other'), False),
       ('bool', True, False),
       ('none', None, False),
       ('dict', {'w': True, 'b': False}, False),
@@ -140,15 +141,6 @@ class MaskCallableTest(parameterized.TestCase):
 
     _resolving.mask_callable(_NdimMask(1), {'w': Leaf()})
     self.assertEmpty(printed)
-
-  def test_static_data_that_can_not_be_compared(self):
-    # JAX compares static data with ==, and the truth value of an array raises.
-    static = np.ones(2)
-    params = _Module(1.0, 2.0, (static,))
-    mask = jax.tree.map(lambda _: True, params)
-    self.assertFalse(_resolving.mask_callable(mask, params))
-    mask = _Module(True, False, (np.ones(2),))
-    self.assertTrue(_resolving.mask_callable(mask, params))
 
 
 class ResolveTest(parameterized.TestCase):
@@ -307,13 +299,27 @@ class ResolveTest(parameterized.TestCase):
     self.assertIs(_causes(context.exception)[0], cause)
 
   def test_neither_names_the_place_in_the_tree(self):
-    params = _Module(jnp.ones((2, 3)), (jnp.ones(2),))
-    mask = _Module(True, [False])
+    params = {'w': jnp.ones((2, 3)), 'b': jnp.ones(2)}
+    mask = _Module(True, False)
     with self.assertRaisesRegex(
-        ValueError, r'mask\.b is PyTreeDef\(\[\*\]\)(?s:.*)fails with TypeError'
+        ValueError, r'mask is PyTreeDef\((?s:.*)fails with TypeError'
     ) as context:
       _resolving.resolve_mask(mask, params)
     self.assertEqual(_causes(context.exception), [TypeError])
+
+  @parameterized.parameters(
+      (_Module(True, [False]), r'mask\.b is PyTreeDef\(\[\*\]\)'),
+      (_Module(False, False, 'other'), 'mask is PyTreeDef'),
+  )
+  def test_wrong_mask_of_the_type_of_the_params_is_not_called(
+      self, mask, message
+  ):
+    """A model may return anything, such as True, whatever it gets."""
+    params = _Module(jnp.ones((2, 3)), (jnp.ones(2),))
+    with mock.patch.object(_Module, '__call__', lambda self, x: True):
+      with self.assertRaisesRegex(ValueError, message) as context:
+        _resolving.resolve_mask(mask, params)
+    self.assertNotIn('As a function', str(context.exception))
 
   def test_static_data_that_can_not_be_compared(self):
     params = {'m': _Module(1.0, 2.0, (np.ones(2),))}

@@ -111,7 +111,7 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
       return new
     (children, treedef), (others, other_def) = _open(new), _open(old)
     is_leaf = jax.tree_util.treedef_is_leaf(treedef)
-    if treedef != other_def or is_leaf and _show(old) != _show(new):
+    if treedef != other_def or is_leaf and _shape(old) != _shape(new):
       raise _unlike(old, new, keys)
     if is_leaf:
       note('carried', old, keys, field)
@@ -160,11 +160,16 @@ def _show_path(keys: Any) -> str:
   return jax.tree_util.keystr(keys, simple=True, separator='/')
 
 
+def _shape(leaf: Any) -> tuple[Any, list[int]]:
+  """Gets the dtype and the shape of an array, which may hold PRNG keys."""
+  dtype = leaf.dtype if hasattr(leaf, 'dtype') else np.asarray(leaf).dtype
+  return dtype, list(np.shape(leaf))
+
+
 def _show(tree: Any) -> str:
   """Shows an array by its shape and dtype, and a node by its type and names."""
   if tree is not None and jax.tree_util.all_leaves([tree]):
-    dtype = tree.dtype if hasattr(tree, 'dtype') else np.asarray(tree).dtype
-    return f'{dtype}{list(np.shape(tree))}'
+    return '{}{}'.format(*_shape(tree))
   keys = ', '.join(_show_path(key) for key, _ in _open(tree)[0])
   return f'{type(tree).__name__} ({keys})'
 

@@ -6,7 +6,10 @@ import dataclasses
 import functools
 import pickle
 import re
+import sys
+import types
 from typing import Any, NamedTuple
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -94,7 +97,8 @@ class PathMaskTest(parameterized.TestCase):
   @parameterized.parameters('Variable', 'VariableState')
   def test_variables_of_nnx_have_the_paths_of_their_values(self, name):
     variable = dataclasses.make_dataclass(name, ['value'])
-    variable.__module__ = 'flax.nnx.variablelib'
+    nnx = types.SimpleNamespace(**{name: variable})
+    self.enter_context(mock.patch.dict(sys.modules, {'flax.nnx': nnx}))
     jax.tree_util.register_dataclass(variable, ['value'], [])
     values = {'bias': 1.0, 'kernel': 2.0}
     # Optimizers of NNX see both.

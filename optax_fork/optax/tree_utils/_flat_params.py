@@ -12,6 +12,7 @@ import jax
 from optax._src import base
 from optax._src import nnx_types
 from optax._src import raw
+from optax._src import views
 from optax._src import whole_params
 from optax.transforms import _masking
 from optax.tree_utils import _state_utils
@@ -100,12 +101,11 @@ class FlatParams:
 
   def _is_part_of(self, params: Any) -> bool:
     """Whether params have the same leaves, and others only in the holes."""
-    try:
-      nodes = self.treedef.flatten_up_to(params)
-    except ValueError:
-      return False
-    entries = zip(self._holes, self.leaves, nodes)
-    return all(hole or leaf is node for hole, leaf, node in entries)
+    nodes = views.subtrees_at(self.treedef, params)
+    return nodes is not None and all(
+        hole or leaf is node
+        for hole, leaf, node in zip(self._holes, self.leaves, nodes)
+    )
 
   @functools.cached_property
   def _holes(self) -> list[bool]:

@@ -4,7 +4,10 @@
 
 import dataclasses
 import pickle
+import sys
+import types
 from typing import Any, NamedTuple
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -211,6 +214,8 @@ class NodeMaskTest(parameterized.TestCase):
 
   def test_state_of_nnx(self):
     state = type('State', (dict,), {'__module__': 'flax.nnx.statelib'})
+    nnx = types.SimpleNamespace(State=state)
+    self.enter_context(mock.patch.dict(sys.modules, {'flax.nnx': nnx}))
     flatten = lambda x: (list(x.values()), tuple(x))
     jax.tree_util.register_pytree_node(
         state, flatten, lambda keys, xs: state(zip(keys, xs))
