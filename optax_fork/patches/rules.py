@@ -62,8 +62,6 @@ def _of_patch(
         f'{patch.name} changes {patch.changed_lines} lines outside of tests;'
         f' in {patch.folder}/, it may change {limit}.'
     )
-  if patch.folder == series.TO_SEND and not patch.see:
-    problems.append(f'{patch.name}: its message has no trailer `See: THREAD`.')
   if patch.folder == series.HOOKS:
     problems += [
         f'{patch.name} adds {change.path}, which is ours: make it'

@@ -8,12 +8,14 @@
 from collections.abc import Callable
 from typing import Any
 
+import jax
 from optax._src import views
 import optax.tree
 
 
 def mask(
     params: Any,
+    updates: Any,
     extra_args: dict[str, Any],
     masked_args: dict[str, Any],
     mask_pytree: Callable[[Any], Any],
@@ -22,6 +24,7 @@ def mask(
 
   Args:
     params: the params, which may be None.
+    updates: the updates.
     extra_args: the extra args, as the user gave them.
     masked_args: the same, where trees like the updates may be masked.
     mask_pytree: makes holes in a tree like the params.
@@ -33,6 +36,10 @@ def mask(
   if params is None:
     return None, masked_args
   view = mask_pytree(params)
+  # Who masks the gradient has functions of masked params, too.
+  grad = extra_args.get('grad', updates)
+  if jax.tree.structure(grad) != jax.tree.structure(updates):
+    return view, masked_args
   to_full = lambda part: views.join(part, params)
   return view, views.view_extra_args(masked_args, view, mask_pytree, to_full)
 

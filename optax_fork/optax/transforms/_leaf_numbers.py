@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 from optax._src import base
 from optax._src import wrappers
+from optax.transforms import _mask_checks
 from optax.transforms import _resolving
 from optax.tree_utils import _flat_params
 from optax.tree_utils import _state_utils
@@ -86,7 +87,7 @@ def _with_init(name, numbers, update_fn):
 
 
 def _resolve(name, numbers, params):
-  return _resolving.resolve(numbers, params, _resolving.to_number, name=name)
+  return _resolving.resolve(numbers, params, _mask_checks.to_number, name=name)
 
 
 def _map(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import dataclasses
 from typing import Any
 
-from optax.transforms import _resolving
+from optax.transforms import _mask_checks
 from optax.tree_utils import _mask_algebra
 
 
@@ -23,7 +23,7 @@ class _LeafMask(_mask_algebra.Mask):
     chosen = []
     for leaf, is_choosable in zip(flat.leaves, flat.is_choosable):
       try:
-        is_chosen = is_choosable and _resolving.to_bool(self.predicate(leaf))
+        is_chosen = is_choosable and _mask_checks.to_bool(self.predicate(leaf))
       except Exception as error:
         raise ValueError(
             f'{self!r}: the predicate fails at {flat.paths[len(chosen)]!r}, for'

@@ -8,7 +8,7 @@ from typing import Any, Union
 
 import jax
 from optax._src import nnx_types
-from optax.transforms import _resolving
+from optax.transforms import _mask_checks
 from optax.tree_utils import _flat_params
 from optax.tree_utils import _mask_algebra
 
@@ -102,7 +102,7 @@ def _is_of_kind(x: Any, kind: _Kind) -> bool:
     return False
   if isinstance(kind, type):
     return isinstance(x, kind)
-  return _resolving.to_bool(kind(x))
+  return _mask_checks.to_bool(kind(x))
 
 
 def _nodes(tree: Any) -> list[Any]:

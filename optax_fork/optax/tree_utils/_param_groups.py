@@ -7,7 +7,7 @@ import dataclasses
 from typing import Any
 
 from optax._src import base
-from optax.transforms import _resolving
+from optax.transforms import _mask_checks
 from optax.tree_utils import _flat_params
 from optax.tree_utils import _mask_algebra
 from optax.tree_utils import _path_labels
@@ -198,7 +198,7 @@ def _make_group(name: str, row: Any, weight_decay: float) -> _Group:
     )
   for key, number in numbers.items():
     try:
-      numbers[key] = _resolving.to_number(number)
+      numbers[key] = _mask_checks.to_number(number)
     except ValueError as error:
       raise ValueError(
           f'param_groups: {key!r} of {name} must be a finite number, found'

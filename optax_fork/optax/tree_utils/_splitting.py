@@ -10,6 +10,7 @@ from optax._src import base
 from optax._src import raw
 from optax._src import views
 from optax._src import whole_params
+from optax.transforms import _mask_checks
 from optax.transforms import _resolving
 
 
@@ -103,6 +104,6 @@ def join(part: base.PyTree, rest: base.PyTree) -> Any:
     return views.join(part, rest)
   except ValueError as error:
     # pylint: disable-next=protected-access
-    raise _resolving._structure_error(
+    raise _mask_checks.structure_error(
         part, rest, 'part', views.has_no_leaves
     ) from error

@@ -1,0 +1,293 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Check what masks, labels and the like were resolved to, for the params.
+
+``_masking._resolve`` gets a tree from a tree or a function. What is checked here
+is that the tree is a prefix of the params, and that its leaves can be used.
+"""
+
+import collections
+from collections.abc import Callable, Collection, Hashable, Mapping
+import math
+import reprlib
+import textwrap
+from typing import Any, Optional
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from optax._src import base
+from optax._src import nnx_types
+from optax._src import views
+from optax.tree_utils import _state_utils
+
+_WANTED_LEAVES = 'the leaves of a mask must be booleans (or 0 or 1)'
+_WANTED_NUMBERS = 'a tree of numbers must have one finite number for each leaf'
+_MUST_BE_STATIC = (
+    '{0} are static, but this leaf is traced. Make the {1} outside of the'
+    ' function that is traced (by `jax.jit` and the like), or from what is'
+    ' known inside, such as the shapes and dtypes of the params'
+)
+
+
+_IS_ACCESSOR = (
+    ' If the function returns the part of the params to choose, give it as'
+    ' `optax.tree.where_mask(function)`.'
+)
+
+
+def to_bool(leaf: Any) -> bool:
+  if isinstance(leaf, bool):
+    return leaf
+  try:
+    array = np.asarray(leaf)
+    if array.dtype.kind in 'biu' and array.item() in (0, 1):
+      return bool(array.item())
+  except jax.errors.TracerArrayConversionError as error:
+    raise ValueError(_MUST_BE_STATIC.format('masks', 'mask')) from error
+  except Exception as error:
+    raise ValueError(_WANTED_LEAVES) from error
+  raise ValueError(_WANTED_LEAVES)
+
+
+def to_number(leaf: Any) -> float:
+  """Gets a Python number, on which a program that is traced may depend."""
+  try:
+    array = np.asarray(leaf)
+    is_real = jnp.issubdtype(array.dtype, np.integer) or jnp.issubdtype(
+        array.dtype, np.floating
+    )
+    if is_real and math.isfinite(array.item()):
+      return array.item()
+  except jax.errors.TracerArrayConversionError as error:
+    trees = 'numbers of leaves', 'tree of numbers'
+    raise ValueError(_MUST_BE_STATIC.format(*trees)) from error
+  except Exception as error:
+    raise ValueError(_WANTED_NUMBERS) from error
+  raise ValueError(_WANTED_NUMBERS)
+
+
+def check(
+    tree: Any,
+    given: Any,
+    params: base.Params,
+    leaf_fn: Callable[[Any], Any],
+    *,
+    name: str,
+    is_leaf: Optional[Callable[[Any], bool]] = None,
+) -> base.PyTree:
+  """Checks a tree, and converts its leaves.
+
+  Args:
+    tree: what the argument was resolved to.
+    given: the argument, the tree itself or a function.
+    params: the params (or updates).
+    leaf_fn: returns the value to use for a leaf of the tree. It raises a
+      ``ValueError`` that says what is wanted if it can't use the leaf.
+    name: the name of the argument, for error messages.
+    is_leaf: which nodes of the tree are leaves, as in :func:`jax.tree.map`.
+
+  Returns:
+    A prefix of the params, whose leaves are what ``leaf_fn`` returned. The
+    placeholder of ``tree_map_params``, to which anything is resolved, if the
+    params are that.
+
+  Raises:
+    ValueError: If the tree is not a prefix of the params, or if ``leaf_fn``
+      can't use a leaf.
+  """
+  # pylint: disable-next=protected-access
+  if isinstance(params, _state_utils._ParamsPlaceholder):
+    return params
+  name = name if tree is given else f'{name}(params)'
+  return _check_and_map(tree, params, leaf_fn, name, is_leaf)
+
+
+def check_mask(
+    tree: Any, given: Any, params: base.Params, name: str = 'mask'
+) -> base.PyTree:
+  """Checks a mask, and makes Python bools of its leaves."""
+  return check(tree, given, params, to_bool, name=name)
+
+
+def check_labels(
+    tree: Any, given: Any, params: base.Params, labels: Collection[Hashable]
+) -> base.PyTree:
+  """Checks labels, each of which has to be one of ``labels``."""
+
+  def to_label(leaf):
+    if isinstance(leaf, jax.core.Tracer):
+      raise ValueError(_MUST_BE_STATIC.format('labels', 'labels'))
+    try:
+      if leaf in labels:
+        return leaf
+    except TypeError as error:
+      raise ValueError(f'labels must be hashable ({error})') from error
+    # Labels may be of any types, so that they can't be sorted.
+    raise ValueError(
+        f'this label has no transformation; the labels are {list(labels)}'
+    )
+
+  return check(tree, given, params, to_label, name='param_labels')
+
+
+def resolve_for_update(
+    resolve_fn: Callable[[Any, Any], base.PyTree],
+    check_fn: Callable[..., base.PyTree],
+    given: Any,
+    updates: base.Updates,
+    params: Optional[base.Params],
+    *args: Any,
+) -> base.PyTree:
+  """Resolves an argument with the updates, or with the params where it must be.
+
+  Args:
+    resolve_fn: gets a tree from the argument, and the updates or the params.
+    check_fn: checks the tree, given the same and ``args``.
+    given: the argument, a tree or a function.
+    updates: the updates.
+    params: the params or None.
+    *args: what else ``check_fn`` takes.
+
+  Returns:
+    What is resolved with the updates, if that is a prefix of the params too. It
+    is none where updates are None, for which a function cannot choose.
+  """
+  get = lambda like: check_fn(resolve_fn(given, like), given, like, *args)
+  tree = get(updates)
+  if params is None:
+    return tree
+  if views.subtrees_at(jax.tree.structure(tree), params) is None:
+    return get(params)
+  return tree
+
+
+def check_transforms(transforms: Any, param_labels: Any) -> None:
+  """Raises an error if the arguments of ``partition`` are the wrong way round.
+
+  Args:
+    transforms: what should be transformations by label.
+    param_labels: what should be labels.
+
+  Raises:
+    TypeError: If they are not.
+  """
+  has_transforms = lambda tree: isinstance(tree, Mapping) and any(
+      isinstance(x, base.GradientTransformation) for x in tree.values()
+  )
+  if not hasattr(transforms, 'items') or has_transforms(param_labels):
+    raise TypeError(
+        '`partition` takes the transformations by label first, and then the'
+        f' labels: `partition({{label: optax.adam(...)}}, labels)`. Its first'
+        f' argument is {transforms!r}.'
+    )
+
+
+def sortable(by_label: dict[Any, Any]) -> dict[Any, Any]:
+  """Gets a dict that JAX can flatten, whatever the labels are."""
+  # JAX sorts the keys of a dict, but not all labels have an order.
+  try:
+    sorted(by_label)
+  except Exception:  # pylint: disable=broad-exception-caught
+    # An order that users wrote may raise anything.
+    return collections.OrderedDict(by_label)
+  return by_label
+
+
+def _check_and_map(tree, params, leaf_fn, name, is_leaf):
+  """Checks that a tree is a prefix of the params and applies leaf_fn to it."""
+  try:
+    leaves, treedef = _flatten_prefix(tree, params, is_leaf)
+  except Exception as error:  # pylint: disable=broad-exception-caught
+    try:
+      # Made of variables of NNX, where the params are what these hold?
+      tree = nnx_types.unwrap_variables(tree, is_leaf)
+      leaves, treedef = _flatten_prefix(tree, params, is_leaf)
+    except Exception:
+      raise structure_error(tree, params, name, is_leaf) from error
+
+  new_leaves = []
+  for leaf in leaves:
+    try:
+      new_leaves.append(leaf_fn(leaf))
+    except ValueError as error:
+      subtree = treedef.flatten_up_to(params)[len(new_leaves)]
+      if subtree is None:
+        new_leaves.append(None)  # It stands for no param.
+        continue
+      paths = jax.tree_util.tree_leaves_with_path(tree, is_leaf=is_leaf)
+      where = jax.tree_util.keystr(paths[len(new_leaves)][0])
+      hint = ''
+      if leaf is subtree:
+        hint = (
+            ' The params have the same there, so it is a param: choose for'
+            ' it too, or leave it out of the params.'
+        )
+      elif leaf_fn is to_bool and isinstance(leaf, str):
+        hint = f' Choose params by path with `optax.tree.path_mask({leaf!r})`.'
+      elif leaf_fn is to_bool and name.endswith('(params)'):
+        if any(leaf is param for param in jax.tree.leaves(params)):
+          hint = _IS_ACCESSOR
+      raise ValueError(
+          f'{name}{where} is {_show(leaf)}: {error}.{hint}'
+      ) from error
+  return treedef.unflatten(new_leaves)
+
+
+def _flatten_prefix(tree, params, is_leaf):
+  leaves, treedef = jax.tree.flatten(tree, is_leaf=is_leaf)
+  treedef.flatten_up_to(params)
+  return leaves, treedef
+
+
+def structure_error(tree, params, name, is_leaf):
+  """Makes the error that says where a tree stops being a prefix of params."""
+  if tree is None and name.endswith('(params)'):
+    return ValueError(
+        f'{name} is None instead of a tree like the params. Does the function'
+        ' lack a `return`?'
+    )
+  path, node, other, reason = _first_mismatch(
+      (), tree, params, is_leaf
+  ) or ((), tree, params, 'they differ')
+  is_mask = name.removesuffix('(params)').endswith('mask')
+  is_part = not path and name.endswith('(params)')
+  hint = _IS_ACCESSOR if is_mask and is_part else ''
+  # JAX may write all of the params into its error message.
+  reason = textwrap.shorten(str(reason), width=160, placeholder='...')
+  return ValueError(
+      f'{name} is not a prefix of the params (or updates):'
+      f' {name}{jax.tree_util.keystr(path)} is {_show(node)}, but the params'
+      f' have {_show(other)} there ({reason}). It must have the same structure'
+      f' as the params, or be a prefix of it.{hint}'
+  )
+
+
+def _first_mismatch(path, tree, params, is_leaf):
+  """Finds the first node of a tree that the params lack, and JAX's reason."""
+  try:
+    children, treedef = jax.tree_util.tree_flatten_with_path(
+        tree, is_leaf=lambda x: x is not tree or (is_leaf and is_leaf(x))
+    )
+    if treedef.num_nodes == treedef.num_leaves:
+      return None  # A leaf is a prefix of anything.
+    subtrees = treedef.flatten_up_to(params)
+  except Exception as error:  # pylint: disable=broad-exception-caught
+    return path, tree, params, error
+  for (key, child), subtree in zip(children, subtrees):
+    found = _first_mismatch(path + key, child, subtree, is_leaf)
+    if found:
+      return found
+  return None
+
+
+def _show(tree):
+  """Shows a leaf, or a node with a star for each of its children."""
+  if isinstance(tree, (np.ndarray, jax.Array)) and tree.size > 1:
+    return f'an array of shape {tree.shape} and dtype {tree.dtype}'
+  if not jax.tree_util.all_leaves([tree]):
+    try:
+      return str(jax.tree.structure(tree, is_leaf=lambda x: x is not tree))
+    except ValueError:
+      pass  # A dict whose keys do not sort.
+  return f'{reprlib.repr(tree)} of type {type(tree).__name__}'
