@@ -376,7 +376,7 @@ def _with_static_args(program: programs.Program) -> programs.Program:
     found = [
         key
         for key in inspect.signature(factory).parameters
-        if key.endswith(('mask', 'clip_value_fn', 'decay_rate_fn'))
+        if key.endswith(('mask', 'measure', 'clip_value_fn', 'decay_rate_fn'))
         or 'dtype' in key
         or name in settings.PYTHON_NUMBERS.get(key, ())
     ]
@@ -461,7 +461,8 @@ def with_option(added: programs.Added) -> Failure | list[str]:
     return ['fails without']  # As far as it comes, the other test compares it.
   if added.option != 'raw' and 'raised' in found:
     # Masks want the structure of the updates, for example.
-    if results(added.added, pristine_optax()).get('raised') == found['raised']:
+    program = _with_static_args(added.added)
+    if results(program, pristine_optax()).get('raised') == found['raised']:
       return ['fails on 0.2.8, too']
   way = re.escape(added.state)
   found = {

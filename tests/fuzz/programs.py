@@ -49,9 +49,10 @@ def grads_of(params):
 """,
     'loss': """
 def loss(params):
+  leaves = (p for p in jax.tree.leaves(params) if not callable(p))
   return sum(
       jnp.sum(jnp.real(p * p) / 4 - jnp.real(p)).astype('float32')
-      for p in map(jnp.asarray, jax.tree.leaves(params))
+      for p in map(jnp.asarray, leaves)
       if jnp.issubdtype(p.dtype, jnp.inexact)
   )
 """,
