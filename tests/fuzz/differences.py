@@ -233,13 +233,15 @@ def _near(part: float, program=None, has_dtypes=lambda program: True):
     wanted = _on_pristine(program)(case).old if program else old
     old, new = dict(old), dict(new)
     for key in old.keys() & new.keys() & wanted.keys():
-      if old[key] == new[key] or not isinstance(new[key], tuple):
+      if old[key] == new[key] or key == 'raised' or key.endswith(' is'):
         continue
       if new[key][0] == 'like' and not has_dtypes(case.program):
         old[key], new[key] = old[key][:2], new[key][:2]
         continue
       # Params are sums, which may be near 0.
-      least = float(bool(re.search(r'^\d+\.params|\.z\b', key)))
+      line = case.program.lines[int(key.partition('.')[0])]
+      is_sum = re.search(r'^\d+\.params|\.z\b', key)
+      least = float(bool(is_sum or '_update(params' in line))
       if _is_near(new[key], wanted[key], part, least):
         # What is injected keeps its dtype in the state.
         is_typed = 'hyperparams' in key or has_dtypes(case.program)

@@ -339,7 +339,7 @@ _NUMBERS = {
     'weight_decay': ('0.1', '0', '0.0'),
     'momentum': ('0.9',),
     'b1': ('0.5', '0'),
-    'b2': ('0.5', '1'),
+    'b2': ('0.5', '0'),
     'eps': ('1e-3', '0.0'),
     'nesterov': ('True',),
     'mu_dtype': ('jnp.bfloat16', "'float32'"),
@@ -467,11 +467,11 @@ class _Optimizers:
 
   def numbers(self):
     """Draws a factory that has numbers, and its arguments."""
-    # Noise is drawn of the dtype of the updates.
+    # Noise is drawn of the dtype of the updates; COCOB subtracts params.
     factory = self._of(*(
         f for f in _factories()
         if not f.is_wrapper and not f.is_slow
-        and 'seed' not in f.required + f.optional
+        and 'seed' not in f.required + f.optional and 'cocob' not in f.name
         and {*f.required, *f.optional}
         & {'learning_rate', 'weight_decay', 'b1', 'decay', 'step_size'}
     ))  # fmt: skip

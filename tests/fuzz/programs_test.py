@@ -56,12 +56,12 @@ def _run(request, record_property, draw, check, short, full):
 
 def test_programs_give_what_they_give_on_pristine(request, record_property):
   check = differences.with_pristine
-  _run(request, record_property, programs.program, check, 300, 5_000)
+  _run(request, record_property, programs.program, check, 180, 5_000)
 
 
 def test_option_that_changes_nothing(request, record_property):
   check = differences.with_option
-  _run(request, record_property, programs.with_option, check, 100, 1_000)
+  _run(request, record_property, programs.with_option, check, 50, 1_000)
 
 
 def test_every_rule_has_a_row():
