@@ -19,6 +19,7 @@ from support import factories
 
 _IMPORTS = """
 import copy
+import pickle
 from typing import NamedTuple
 from flax import serialization
 import jax
@@ -48,9 +49,10 @@ def grads_of(params):
 """,
     'loss': """
 def loss(params):
+  leaves = (p for p in jax.tree.leaves(params) if not callable(p))
   return sum(
       jnp.sum(jnp.real(p * p) / 4 - jnp.real(p)).astype('float32')
-      for p in map(jnp.asarray, jax.tree.leaves(params))
+      for p in map(jnp.asarray, leaves)
       if jnp.issubdtype(p.dtype, jnp.inexact)
   )
 """,
@@ -66,10 +68,17 @@ def matrices(params):
 def groups(params):
   return jax.tree.map(lambda p: 'xy'[jnp.ndim(p) > 1], params)
 """,
+    'is_float': """
+def is_float(leaf):
+  return jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)
+""",
+    'times': """
+def times(tree, number):
+  return jax.tree.map(lambda x: x * number if is_float(x) else x, tree)
+""",
     'without': """
 def without(tree, number, value=None):
   leaves, treedef = jax.tree.flatten(tree)
-  is_float = lambda x: jnp.issubdtype(jnp.result_type(x), jnp.inexact)
   floats = [i for i, leaf in enumerate(leaves) if is_float(leaf)]
   leaves[floats[number % len(floats)]] = value
   return treedef.unflatten(leaves)
@@ -330,7 +339,7 @@ _NUMBERS = {
     'weight_decay': ('0.1', '0', '0.0'),
     'momentum': ('0.9',),
     'b1': ('0.5', '0'),
-    'b2': ('0.5', '1'),
+    'b2': ('0.5', '0'),
     'eps': ('1e-3', '0.0'),
     'nesterov': ('True',),
     'mu_dtype': ('jnp.bfloat16', "'float32'"),
@@ -458,10 +467,11 @@ class _Optimizers:
 
   def numbers(self):
     """Draws a factory that has numbers, and its arguments."""
-    # Noise is drawn of the dtype of the updates.
+    # Noise is drawn of the dtype of the updates; COCOB subtracts params.
     factory = self._of(*(
         f for f in _factories()
-        if not f.is_wrapper and not f.is_slow and 'seed' not in f.optional
+        if not f.is_wrapper and not f.is_slow
+        and 'seed' not in f.required + f.optional and 'cocob' not in f.name
         and {*f.required, *f.optional}
         & {'learning_rate', 'weight_decay', 'b1', 'decay', 'step_size'}
     ))  # fmt: skip
@@ -492,6 +502,8 @@ class _Optimizers:
 
   def _wrapper(self, depth):
     known = [f for f in _factories() if f.is_wrapper]
+    if depth:  # Its params are pairs.
+      known = [f for f in known if f.name != 'optax.lookahead']
     if self._of(*range(8)) < 7:  # Others compile a program for each.
       known = [f for f in known if f.name.removeprefix('optax.') in _EAGERLY]
     return self._call(self._of(*known), depth)
@@ -538,9 +550,11 @@ _EAGER = (
     'updates, state = tx.update(grads, state)',
     'grads = without(grads, 0)',
     'grads = without(grads, 1)',
-    'grads = jax.tree.map(lambda g: g * jnp.nan, grads)',
+    'grads = times(grads, jnp.nan)',
+    'grads = times(grads, 1e30)',
     'state = jax.device_get(state)',
     'state = copy.deepcopy(state)',
+    'state = pickle.loads(pickle.dumps(state))',
     'state = jax.tree.map(lambda x: x, state)',
     'state = serialization.from_bytes(state, serialization.to_bytes(state))',
     'out = jax.eval_shape(tx.init, params)',
@@ -557,7 +571,7 @@ _EAGER = (
     "out = optax.tree.get_all_with_path(state, 'mu')",
     "state = optax.tree.set(state, count=jnp.asarray(5))",
     "out = optax.tree.get(state, 'learning_rate')",
-    'out = optax.tree.norm(params)',
+    'out = optax.tree.norm(grads)',
     'out = optax.incremental_update(params, params, 0.1)',
     'out = optax.periodic_update(params, params, 2, 1)',
     'out = optax.contrib.schedule_free_eval_params(state, params)',
@@ -624,7 +638,10 @@ def _with_extra(use, optimizer):
 
 def program(choices: Choices) -> Program:
   """Draws a program."""
-  params = _tree(choices, choices.of(*_LEAVES))
+  leaves = choices.of(*_LEAVES)
+  params = _tree(choices, leaves)
+  if leaves is _LEAVES[-1]:
+    params = {'p': params, 'w': leaves[1]}  # A raw model has params.
   optimizers = _Optimizers(choices, params)
   optimizer = optimizers.any()
   uses = [
@@ -632,10 +649,12 @@ def program(choices: Choices) -> Program:
       for _ in range(choices.of(1, 2, 3, 4))
   ]
   leaves = set(jax.tree.leaves(params))
-  if '0.5' in leaves and leaves & {*OTHERS}:
-    # What is compiled takes the float for an array, which is a param then.
-    traced = 'jit|scan|eval_shape|vmap|jax.grad'
-    uses = [_STEP if re.search(traced, use) else use for use in uses]
+  if leaves & {*OTHERS}:
+    # Optimizers do not see params without a gradient. What is compiled takes a
+    # Python float for an array, which is a param then.
+    traced = '|jit|scan|eval_shape|vmap|jax.grad' * ('0.5' in leaves)
+    words = f'= without{traced}'
+    uses = [_STEP if re.search(words, use) else use for use in uses]
   return Program(params, optimizer, tuple(optimizers.trees), tuple(uses))
 
 
@@ -672,14 +691,19 @@ class Added(NamedTuple):
 
 def with_option(choices: Choices) -> Added:
   """Draws a program, and the same with an option that changes nothing."""
-  params = _tree(choices, choices.of(*_LEAVES[:-1]))
   option, path = choices.of(*_OPTIONS.items())
+  leaves = choices.of(*_LEAVES[:-1])
+  if option == 'raw':  # A Python float is no param in a raw model.
+    leaves = tuple(x for x in leaves if x != '0.5')
+  params = _tree(choices, leaves)
   optimizers = _Optimizers(choices, params)
   more = params
   if option.startswith('optax.inject'):
     factory, arguments = optimizers.numbers()
-    optimizer = f'{factory}({arguments})'
     added = option.format(factory, arguments)
+    # What is injected is as a number of Python.
+    arguments = re.sub(r'\bnp\.(float64|asarray)', '', arguments)
+    optimizer = f'{factory}({arguments})'
   else:
     optimizer = optimizers.any(1)
     tree = optimizers.tree("'x'" if 'partition' in option else 'True')
@@ -689,7 +713,10 @@ def with_option(choices: Choices) -> Added:
     nothing, something = 'None', choices.of(*OTHERS, 'jnp.tanh')
     params, more = ({'raw': x, 'p': params} for x in (nothing, something))
     optimizers.trees = [{'raw': nothing, 'p': x} for x in optimizers.trees]
-  uses = [choices.of(*_STEPS) for _ in range(choices.of(1, 2, 3))]
+  steps = _STEPS
+  if option == 'raw':  # `jit` takes no functions.
+    steps = _STEPS[:2] + _STEPS[2:-1] * (something != 'jnp.tanh')
+  uses = [choices.of(*steps) for _ in range(choices.of(1, 2, 3))]
   uses = tuple(_with_extra(use, optimizer) for use in uses)
   trees = tuple(optimizers.trees)
   return Added(
