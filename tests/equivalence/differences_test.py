@@ -305,16 +305,6 @@ class RawModelsTest(parameterized.TestCase):
         self.assertIsNotNone(jax.jit(tx.init)(params)[0].mu['rate'])
         with self.assertRaises(TypeError):
           tx.update(grads, state, params)
-      params.pop('w'), grads.pop('w')
-      state = tx.init(params)
-      updates, state = tx.update(grads, state, params)
-      after = library.apply_updates(params, updates)
-      if library is not optax:
-        tx.update(grads, state, after)
-      else:
-        with self.assertRaises(ValueError):
-          tx.update(grads, state, after)
-      params, grads = params | {'w': jnp.ones(2)}, grads | {'w': jnp.ones(2)}
 
   def test_python_integer_in_averages(self):
     make = lambda i: {

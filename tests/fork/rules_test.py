@@ -37,11 +37,6 @@ def _hook_that_adds_a_file(patches):
   return f'{_HOOK} adds optax/transforms/_x', 'make it optax_fork/optax/'
 
 
-def _no_thread(patches):
-  _replace(patches, _SET_X, 'See: http', 'Needs: transforms: add X\nNo: http')
-  return 'has no trailer `See: THREAD`'
-
-
 def _before_what_it_needs(patches):
   names = (patches / 'series').read_text().splitlines()
   names[:2] = names[1::-1]
@@ -94,7 +89,6 @@ def _needs_nobody(patches):
         _too_long,
         _hook_that_is_long,
         _hook_that_adds_a_file,
-        _no_thread,
         _before_what_it_needs,
         _no_program,
         _program_of_no_patch,

@@ -13,6 +13,9 @@ is kept from step to step is R^-1, in the order of the ring buffer: a pair that
 comes in or goes out changes its own row and column alone, which takes one more
 product, of S with the newest row of Y.
 
+Where one of these products overflows, nothing is known of the Hessian at such a
+scale: the memory is forgotten, and the direction is that of a first step.
+
 Reference:
   Byrd, Nocedal and Schnabel, `Representations of quasi-Newton matrices and
   their use in limited memory methods <https://doi.org/10.1007/BF01582063>`_,
@@ -64,8 +67,8 @@ def _precondition(
     inverse_factor: jax.Array,
     idx: jax.Array,
     scale_init_precond: bool,
-) -> tuple[leaf_groups.Arrays, jax.Array]:
-  """Returns the direction, and R^-1 with the newest pair."""
+) -> tuple[leaf_groups.Arrays, jax.Array, jax.Array]:
+  """Returns the direction, R^-1 with the newest pair, and if all is finite."""
   products = functools.partial(leaf_groups.products, dtype=inverse_factor.dtype)
   newest: leaf_groups.Arrays = [
       jax.lax.dynamic_index_in_dim(rows, idx, keepdims=False)
@@ -75,7 +78,7 @@ def _precondition(
   inverse_factor = _replace_pair(inverse_factor, column, idx)
   inverse_diagonal = jnp.diagonal(inverse_factor)
   diagonal = jnp.where(inverse_diagonal == 0.0, 0.0, 1.0 / inverse_diagonal)
-  scale = 1.0
+  scale = curvature = 1.0
   if scale_init_precond:
     curvature = products([y[None] for y in newest], newest)[0]
     scale = jnp.where(curvature > 0.0, column[idx] / curvature, 1.0)
@@ -83,11 +86,14 @@ def _precondition(
   p = leaf_groups.dot(inverse_factor, products(params_memory, updates))
   v = optax.tree.sub(updates, leaf_groups.combine(p, updates_memory))
   q = diagonal * p - scale * products(updates_memory, v)
+  # The rows that are left out may be of any size.
+  q = jnp.where(inverse_diagonal == 0.0, 0.0, q)
   q = leaf_groups.dot(q, inverse_factor)
+  is_finite = jnp.isfinite(curvature) & jnp.all(jnp.isfinite(q))
   direction = jax.tree.map(
       lambda x, y: scale * x + y, v, leaf_groups.combine(q, params_memory)
   )
-  return direction, inverse_factor
+  return direction, inverse_factor, is_finite
 
 
 def init_inverse_factor(
@@ -150,22 +156,17 @@ def update(
         [x.astype(dtype) for x, dtype in zip(leaves, dtypes)]
     )
 
-  def first_direction():
-    scale = 1.0
-    if scale_init_precond:
-      norm = optax.tree.norm(jax.lax.stop_gradient(packed_updates))
-      scale = jnp.minimum(1.0, 1.0 / norm)
-    direction = optax.tree.scale(scale, packed_updates)
+  def no_direction():
     # Sums of nothing, so that in shard_map it varies as in the other branch.
     zeros = [
         jnp.sum(x[:0]).real.astype(state.inverse_factor.dtype)
         for x in jax.tree.leaves((params_memory, updates_memory))
     ]
     inverse_factor = sum(zeros, start=jnp.zeros_like(state.inverse_factor))
-    return unpack(direction), inverse_factor
+    return unpack(packed_updates), inverse_factor, inverse_factor[0, 0] != 0
 
   def next_direction():
-    direction, inverse_factor = _precondition(
+    direction, inverse_factor, is_finite = _precondition(
         packed_updates,
         leaf_groups.pack(params_memory, groups, axis=1),
         leaf_groups.pack(updates_memory, groups, axis=1),
@@ -173,14 +174,28 @@ def update(
         idx,
         scale_init_precond,
     )
-    return unpack(direction), inverse_factor
+    return unpack(direction), inverse_factor, is_finite
 
   # The branch is a wall as well: without it, XLA:CPU would fuse what the memory
   # comes from into the kernels of all leaves, and what was joined into those of
-  # whatever takes the direction. On a GPU, it pays by the norm that all steps
-  # but the first are spared.
+  # whatever takes the direction.
+  direction, inverse_factor, is_finite = jax.lax.cond(
+      is_first, no_direction, next_direction
+  )
+
+  def first_direction():
+    scale = 1.0
+    if scale_init_precond:
+      # Squares of what is so large that a product overflowed, overflow, too.
+      unit = jnp.where(is_first, 1.0, 2.0**-64)
+      scaled = optax.tree.scale(unit, jax.lax.stop_gradient(packed_updates))
+      scale = jnp.minimum(1.0, unit / optax.tree.norm(scaled))
+    first = unpack(optax.tree.scale(scale, packed_updates))
+    return first, jnp.zeros_like(inverse_factor)
+
+  # On a GPU, it pays by the norm that all steps but the first are spared.
   direction, inverse_factor = jax.lax.cond(
-      is_first, first_direction, next_direction
+      is_finite, lambda: (direction, inverse_factor), first_direction
   )
   return direction, state._replace(
       count=numerics.safe_increment(state.count),

@@ -388,6 +388,25 @@ class CompiledTest(_OneDeviceTest):
     ]  # fmt: skip
     self.assertEmpty(copies)
 
+  @parameterized.parameters(True, False)
+  def test_goes_on_where_products_overflow(self, scale_init_precond):
+    solver = transform.scale_by_lbfgs(3, scale_init_precond)
+    params, grad = _problem()
+    state = solver.init(params)
+    update = jax.jit(solver.update)
+    # From 1e20 on, the square of a difference of gradients overflows. The step
+    # of nothing comes while the memory holds such a pair.
+    for size, step in ((1, 1e-1), (1e25, 1e-30), (1e25, 0), (1, 1e-1), (1, 0)):
+      updates = optax.tree.scale(size, grad(params))
+      direction, state = update(updates, state, params)
+      self.assertTrue(all(jnp.isfinite(d).all() for d in direction))
+      slope = sum(
+          np.vdot(np.float64(d), np.float64(u))
+          for d, u in zip(direction, updates)
+      )
+      self.assertGreater(slope, 0.0)
+      params = optax.tree.add_scale(params, -step, direction)
+
   def test_one_pass_over_the_memory_for_each_product(self):
     solver = transform.scale_by_lbfgs(3)
     params = [jnp.ones(5000)]

@@ -49,46 +49,46 @@ def is_no_param(leaf: Any) -> bool:
   return not _is_inexact(leaf.dtype) if is_array(leaf) else is_static(leaf)
 
 
-def is_raw(
-    tree: Any, is_other: Callable[[Any], bool] = is_no_param
-) -> bool:
+def get_kept(leaves: list[Any]) -> list[Any]:
+  """Gets the leaves of a raw tree, with None for those that are no params."""
+  kept = [x if is_param(x) else None for x in leaves]
+  if all(x is None for x in kept):
+    # Python floats, if there are no arrays: training makes arrays of them.
+    kept = [x if isinstance(x, (float, complex)) else None for x in leaves]
+  return kept
+
+
+def is_raw(tree: Any) -> bool:
   """Whether a tree holds params beside leaves that cannot be params.
 
   Args:
     tree: a PyTree.
-    is_other: tells which leaves cannot be params.
 
   Returns:
-    Whether the tree has a param, an array of inexact dtype, and another leaf.
-    By default, that is what no gradient can reach: an integer or a bool, be it
-    an array or not, a PRNG key, or what is neither an array (or has a shape and
-    a dtype as an array does) nor a number. A Python float is neither.
+    Whether the tree has a param, an array of inexact dtype or, if there is
+    none, a Python float, and a leaf that no gradient can reach: an integer or a
+    bool, be it an array or not, a PRNG key, or what is neither an array (or has
+    a shape and a dtype as an array does) nor a number.
   """
   leaves = jax.tree.leaves(tree)
-  return any(map(is_other, leaves)) and any(map(is_param, leaves))
+  has_others = any(map(is_no_param, leaves))
+  return has_others and any(x is not None for x in get_kept(leaves))
 
 
-def get_view(
-    tree: Any,
-    is_kept: Callable[[Any], bool] = is_param,
-    is_other: Callable[[Any], bool] = is_no_param,
-) -> Any:
+def get_view(tree: Any) -> Any:
   """Gets the params of a raw model, with ``None`` for its other leaves.
 
   Args:
     tree: a PyTree.
-    is_kept: tells which leaves of a raw model to keep.
-    is_other: tells which leaves make a model raw.
 
   Returns:
     The view, or the tree itself if it is not raw, or if its nodes don't take
     None.
   """
-  if not is_raw(tree, is_other):
+  if not is_raw(tree):
     return tree
   leaves, treedef = jax.tree.flatten(tree)
-  kept = [x if is_kept(x) else None for x in leaves]
-  return views.with_leaves(tree, treedef, kept)
+  return views.with_leaves(tree, treedef, get_kept(leaves))
 
 
 def align(params: Any, updates: Any) -> Any:

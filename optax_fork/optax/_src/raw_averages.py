@@ -14,6 +14,26 @@ from optax._src import raw
 from optax._src import views
 
 
+def _is_model(tree: Any) -> bool:
+  """Whether a tree has leaves that are neither arrays nor floats."""
+  leaves = jax.tree.leaves(tree)
+  return any(map(raw.is_static, leaves)) and any(map(raw.is_param, leaves))
+
+
+def _get_averaged(new: Any, old: Any) -> Any:
+  """Gets what to average of a model: what is a param in it, or was one."""
+  is_none = lambda x: x is None
+  leaves, treedef = jax.tree.flatten(new, is_leaf=is_none)
+  olds = views.subtrees_at(treedef, old)
+  if olds is None:
+    return new  # Whoever averages says that they differ.
+  kept = [
+      x if raw.is_param(x) or (isinstance(x, float) and raw.is_param(y)) else None
+      for x, y in zip(leaves, olds)
+  ]
+  return views.with_leaves(new, treedef, kept)
+
+
 def of_params(update: Callable[..., Any]) -> Callable[..., Any]:
   """Lets ``incremental_update`` average the params of raw models.
 
@@ -29,9 +49,11 @@ def of_params(update: Callable[..., Any]) -> Callable[..., Any]:
 
   @functools.wraps(update)
   def wrapped(new_tensors, old_tensors, step_size):
-    params = raw.get_view(new_tensors, is_other=raw.is_static)
+    is_model = _is_model(old_tensors)
+    params = new_tensors
+    if _is_model(new_tensors):
+      params = _get_averaged(new_tensors, old_tensors)
     average = update(params, old_tensors, step_size)
-    is_model = raw.is_raw(old_tensors, raw.is_static)
     if params is new_tensors and not is_model:
       return average
     return jax.tree.map(
@@ -61,12 +83,13 @@ def of_arrays(update: Callable[..., Any]) -> Callable[..., Any]:
 
   @functools.wraps(update)
   def wrapped(new_tensors, old_tensors, steps, update_period):
-    is_raw = lambda tree: raw.is_raw(tree, raw.is_static)
-    if not (is_raw(new_tensors) or is_raw(old_tensors)):
+    if not (_is_model(new_tensors) or _is_model(old_tensors)):
       return update(new_tensors, old_tensors, steps, update_period)
     # Keys too.
     is_array = lambda x: raw.is_array(x) or isinstance(x, jax.Array)
-    old_arrays = raw.get_view(old_tensors, is_array, raw.is_static)
+    leaves, treedef = jax.tree.flatten(old_tensors)
+    kept = [x if is_array(x) else None for x in leaves]
+    old_arrays = views.with_leaves(old_tensors, treedef, kept)
     old_arrays = views.align(old_arrays, new_tensors)
     new_arrays = views.align(new_tensors, old_arrays)
     arrays = update(new_arrays, old_arrays, steps, update_period)

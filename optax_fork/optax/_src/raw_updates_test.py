@@ -8,6 +8,7 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
+from optax._src import alias
 from optax._src import raw_model_test_case
 from optax._src import test_utils
 from optax._src import update
@@ -111,6 +112,23 @@ class RawUpdatesTest(parameterized.TestCase):
       test_utils.assert_trees_all_equal(new_model.params(), params)
       self.assertIs(new_model.num_steps, model.num_steps)
       self.assertIs(new_model.activation, model.activation)
+
+  def test_floats_without_arrays_are_the_params(self):
+    params, grads = {'rate': 0.5, 'n': 3}, {'rate': 0.8, 'n': 0}
+    tx = alias.adam(0.1)
+    state = tx.init(params)
+    self.assertIsNone(state[0].mu['n'])
+    for _ in range(3):  # From the first step on, the float is an array.
+      updates, new_state = tx.update(grads, state, params)
+      self.assertEqual(*map(jax.tree.structure, (state, new_state)))
+      params, state = update.apply_updates(params, updates), new_state
+    self.assertLess(params['rate'], 0.3)
+
+  def test_incremental_update_of_an_array_with_a_float(self):
+    old = {'loss': jnp.float32(0), 'w': jnp.zeros(2), 'n': 3}
+    new = {'loss': 4.0, 'w': jnp.ones(2), 'n': 3}
+    average = update.incremental_update(new, old, 0.5)
+    self.assertEqual(average['loss'], 2.0)
 
   def test_periodic_update_keys(self):
     make = lambda i: {

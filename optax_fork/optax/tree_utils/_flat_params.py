@@ -75,8 +75,8 @@ class FlatParams:
     if not raw.is_raw(self.params):
       return [not hole for hole in self._holes]
     return [
-        not hole and raw.is_param(leaf)
-        for hole, leaf in zip(self._holes, self.leaves)
+        not hole and kept is not None
+        for hole, kept in zip(self._holes, raw.get_kept(self.leaves))
     ]
 
   @functools.cached_property
@@ -152,7 +152,7 @@ class Chooser(abc.ABC):
       try:
         self.check(whole)
       except ValueError as error:
-        if not jax.tree_util.treedef_is_leaf(flat.treedef):
+        if not jax.tree_util.all_leaves([params]):
           raise
         raise ValueError(
             f'{error} It is called with a single leaf, as `eqx.filter(model,'
