@@ -8,6 +8,7 @@ import tempfile
 import optax_fork
 from optax_fork.patches import format_patch
 from optax_fork.patches import git
+from optax_fork.patches import kept_lines
 from optax_fork.patches import patching
 from optax_fork.patches import series
 from optax_fork.patches import work_tree
@@ -18,7 +19,7 @@ def prove(patches: pathlib.Path, checkout: pathlib.Path) -> str:
   """Proves that git and the build make of a series what it was made from.
 
   git turns the patches into commits, and the commits into the same patches
-  again. The build, which has no git, gives the files of SHA256SUMS.
+  again, and the hooks leave nearly all of what is to be sent. The build, which has no git, gives the files of SHA256SUMS.
 
   Args:
     patches: the directory of the series.
@@ -39,6 +40,7 @@ def prove(patches: pathlib.Path, checkout: pathlib.Path) -> str:
     again.mkdir()
     format_patch.write(tree, again)
     _refuse_differences(patches, again)
+    kept_lines.verify(tree, found)
     pristine.unpack(release, 'wheel')
     patching.assemble(patches, checkout, release)
     return git.text(tree, 'rev-parse', 'HEAD^{tree}')

@@ -21,6 +21,7 @@ DESCRIPTION = (
     ' the text of the pull request. It pushes nothing. `tox -e main` brings the'
     ' programs that this needs.'
 )
+_ASK_FIRST = 'ask first'
 EXAMPLE = 'send "muon: take" ../optax --author "NAME <EMAIL>"'
 
 
@@ -49,6 +50,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
       metavar='FILE',
       help='where to write the text; without it, work/BRANCH.md',
   )
+  parser.add_argument(
+      '--asked',
+      action='store_true',
+      help='the maintainers were asked, as its `Status:` wants',
+  )
   upstream.add_only(parser)
 
 
@@ -57,7 +63,14 @@ def run(args: argparse.Namespace) -> int:
   patches = series.read(directory)
   patch = series.pick(patches, args.patch)
   branch = _branch(patch)
+  target = args.text or directory.parent / 'work' / f'{branch}.md'
   _refuse(args.clone, patch, branch)
+  if patch.status == _ASK_FIRST and not args.asked:
+    _write(target, _question(patch))
+    raise optax_fork.ForkError(
+        f'{patch.name}: ask first, as its `Status:` says. {target} is what to'
+        ' ask. With --asked, the branch is made.'
+    )
   with main_branch.clone(args.clone, patches) as cloned:
     main = main_branch.head(cloned)
     candidate = main_branch.alone(cloned, directory, patch, args.author)
@@ -73,9 +86,7 @@ def run(args: argparse.Namespace) -> int:
           + '\n'.join(problems)
       )
     text = _text(cloned, directory, patch, main, names)
-    target = args.text or directory.parent / 'work' / f'{branch}.md'
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(text, 'utf-8')
+    _write(target, text)
     git.run(
         args.clone, *'fetch --quiet --no-tags --no-write-fetch-head'.split(),
         str(cloned), f'{candidate.commit}:refs/heads/{branch}',
@@ -87,6 +98,11 @@ def run(args: argparse.Namespace) -> int:
       'Nothing was pushed.'
   )
   return 0
+
+
+def _write(path: pathlib.Path, text: str) -> None:
+  path.parent.mkdir(parents=True, exist_ok=True)
+  path.write_text(text, 'utf-8')
 
 
 def _branch(patch: series.Patch) -> str:
@@ -122,6 +138,19 @@ def _unwrapped(paragraph: str) -> str:
   """Joins the lines of a paragraph: GitHub would break the text at each."""
   is_code = paragraph.startswith('```')
   return paragraph if is_code else re.sub(r'\n(?!- )\s*', ' ', paragraph)
+
+
+def _question(patch: series.Patch) -> str:
+  """Returns what to ask before the patch is sent; the first line is a title."""
+  problem, *changes = re.split(r'\n{2,}', patch.message)
+  threads = [f'See {address}' for address in patch.see]
+  parts = [f'Would this be welcome: {patch.subject}?', '## What happens']
+  parts += [problem, '## What would change', *changes]
+  parts.append(
+      f'The change is {patch.changed_lines} lines outside of tests. Is this the'
+      ' design that you want, before I send it?'
+  )
+  return '\n\n'.join(map(_unwrapped, [*parts, *threads])) + '\n'
 
 
 def _text(

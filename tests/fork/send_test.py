@@ -28,6 +28,21 @@ def _send(run, fork, wanted, *more):
   return run('send', wanted, main, '--author', fake_main.AUTHOR, *more)
 
 
+def test_asks_first_where_the_status_says_so(fork, run):
+  path = fork / 'patches/to_send/transforms-set-X.patch'
+  text = path.read_text().replace('Status: not sent', 'Status: ask first')
+  path.write_text(text)
+  before = _state(fork.parent / 'main')
+  code, output = _send(run, fork, 'set X')
+  assert code == 1 and '--asked' in output
+  question = (fork / 'work/transforms-set-x.md').read_text()
+  assert question.startswith('Would this be welcome: transforms: set X?\n')
+  assert 'Users have no X.' in question
+  assert _state(fork.parent / 'main') == before
+  code, output = _send(run, fork, 'set X', '--asked')
+  assert code == 0, output
+
+
 def test_branch_holds_the_patch_by_the_user_and_what_it_needs(fork, run):
   main = fork.parent / 'main'
   before = _state(main)
