@@ -63,7 +63,7 @@ def _blamed(tree, revision, paths) -> collections.Counter[str]:
 def verify(tree: pathlib.Path, patches: list[series.Patch]) -> None:
   """Raises ForkError if the hooks replace too much of what is to be sent."""
   added, replaced = count(tree, patches)
-  if sum(replaced.values()) > (1 - _SHARE) * added:
+  if added - sum(replaced.values()) < _SHARE * added:
     most = sorted(replaced.items(), key=lambda item: -item[1])
     raise optax_fork.ForkError(
         f'Of {added} lines that to_send/ adds outside of tests, hooks/ replace'

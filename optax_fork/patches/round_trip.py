@@ -19,7 +19,8 @@ def prove(patches: pathlib.Path, checkout: pathlib.Path) -> str:
   """Proves that git and the build make of a series what it was made from.
 
   git turns the patches into commits, and the commits into the same patches
-  again, and the hooks leave nearly all of what is to be sent. The build, which has no git, gives the files of SHA256SUMS.
+  again. The hooks leave nearly all of what is to be sent. The build, which has
+  no git, gives the files of SHA256SUMS.
 
   Args:
     patches: the directory of the series.

@@ -21,8 +21,7 @@ def test_hooks_leave_nearly_all_lines(tmp_path, replaced):
       ('to_send', lines),
       ('hooks', [*lines[:-replaced], 'hook']),
   ):
-    (tmp_path / 'x.py').write_text('\n'.join(text) + '\n')
-    commit(tmp_path, folder)
+    commit(tmp_path, 'x.py', '\n'.join(text) + '\n', folder)
     change = types.SimpleNamespace(path='x.py', is_test=False)
     patches.append(
         types.SimpleNamespace(folder=folder, name=folder, changes=[change])

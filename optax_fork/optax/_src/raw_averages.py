@@ -27,10 +27,10 @@ def _get_averaged(new: Any, old: Any) -> Any:
   olds = views.subtrees_at(treedef, old)
   if olds is None:
     return new  # Whoever averages says that they differ.
-  kept = [
-      x if raw.is_param(x) or (isinstance(x, float) and raw.is_param(y)) else None
-      for x, y in zip(leaves, olds)
-  ]
+  is_kept = lambda new, old: raw.is_param(new) or (
+      isinstance(new, float) and raw.is_param(old)
+  )
+  kept = [x if is_kept(x, y) else None for x, y in zip(leaves, olds)]
   return views.with_leaves(new, treedef, kept)
 
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check what masks, labels and the like were resolved to, for the params.
 
-``_masking._resolve`` gets a tree from a tree or a function. What is checked here
-is that the tree is a prefix of the params, and that its leaves can be used.
+``_masking._resolve`` gets a tree from a tree or a function. What is checked
+here is that it is a prefix of the params, and that its leaves can be used.
 """
 
 import collections

@@ -1,6 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Resolve arguments that are a tree or a function of the params, and check them.
+"""Resolve and check arguments that are a tree, or a function of the params.
 
 ``_masking`` tells a tree from a function, and ``_mask_checks`` checks the tree.
 """
