@@ -11,7 +11,6 @@ from unittest import mock
 
 from absl.testing import parameterized
 import chex
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -21,10 +20,6 @@ from support.models import weight_mask
 
 _TABLE = pathlib.Path(__file__).resolve().parents[2] / 'patches/README.md'
 _PARAMS = {'w': jnp.ones((2, 2)), 'b': jnp.ones(2)}
-
-
-def _raise(params):
-  raise KeyError('mine')
 
 
 def _tripled(library, mask):
@@ -52,14 +47,6 @@ class MaskingTest(parameterized.TestCase):
       run(pristine.load())
     with self.assertRaisesRegex(ValueError, 'static'):
       run(optax)
-
-  def test_error_in_a_mask_function_that_is_a_pytree(self):
-    mask = eqx.Partial(_raise)
-    with self.assertRaises(KeyError):
-      _tripled(pristine.load(), mask)
-    with self.assertRaises(ValueError) as caught:
-      _tripled(optax, mask)
-    self.assertIsInstance(caught.exception.__cause__, KeyError)
 
   def test_mask_that_is_a_tree_of_functions(self):
     mask = {'w': weight_mask, 'b': weight_mask}

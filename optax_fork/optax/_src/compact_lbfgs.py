@@ -23,6 +23,7 @@ Reference:
 """
 
 import functools
+import math
 from typing import Any
 
 import jax
@@ -100,7 +101,8 @@ def init_inverse_factor(
     params: base.Params, memory_size: int
 ) -> jax.Array | None:
   """Returns R^-1 without pairs, or None if the compact form does not pay."""
-  size = optax.tree.size(params)
+  shapes = [getattr(x, 'shape', ()) for x in jax.tree.leaves(params)]
+  size = sum(math.prod(shape) for shape in shapes)
   if isinstance(size, int) and size <= _FEW_PARAMS:  # Not if it is symbolic.
     return None
   return jnp.zeros((memory_size, memory_size))

@@ -49,6 +49,12 @@ def is_no_param(leaf: Any) -> bool:
   return not _is_inexact(leaf.dtype) if is_array(leaf) else is_static(leaf)
 
 
+def dtype_of_first(params: Any) -> Any:
+  """Gets the dtype of the first param, be it a struct or a Python float."""
+  leaf = next(iter(jax.tree.leaves(params)), 0.0)
+  return leaf.dtype if hasattr(leaf, 'dtype') else jnp.result_type(leaf)
+
+
 def get_kept(leaves: list[Any]) -> list[Any]:
   """Gets the leaves of a raw tree, with None for those that are no params."""
   kept = [x if is_param(x) else None for x in leaves]

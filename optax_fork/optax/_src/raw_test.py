@@ -103,15 +103,14 @@ class ViewTest(parameterized.TestCase):
         {'w': jax.sharding.PartitionSpec('x'), 'b': None},
         jax.random.key(0),
         {'name': 'net', 'count': jnp.arange(2)},
-        {'count': 3, 'rate': 0.5},
     ):
       self.assertIs(raw.get_view(tree), tree)
 
-  def test_integer_arrays_can_be_averaged(self):
-    tree = {'param': jnp.ones(2), 'count': jnp.arange(2), 'rate': 0.5}
-    self.assertFalse(raw.is_raw(tree, raw.is_static))
-    for leaf in (3, True, jnp.tanh, jax.random.key(0)):
-      self.assertTrue(raw.is_raw(tree | {'leaf': leaf}, raw.is_static))
+  def test_floats_are_params_where_there_are_no_arrays(self):
+    tree = {'count': 3, 'rate': 0.5}
+    self.assertEqual(raw.get_view(tree), {'count': None, 'rate': 0.5})
+    for params in (jax.ShapeDtypeStruct((), jnp.float16), np.float16(0), 0.5):
+      self.assertIsInstance(raw.dtype_of_first([params]), np.dtype)
 
   def test_nodes_that_take_no_none(self):
     tree = {'a': _Checked(True), 'w': jnp.ones(2)}
@@ -134,13 +133,6 @@ class ViewTest(parameterized.TestCase):
 
     view = f(model.weight, model.key)
     test_utils.assert_trees_all_equal(view, model.params())
-
-  def test_view_with_predicate(self):
-    model = raw_model_test_case.RawModel.create()
-    view = raw.get_view(model, raw.is_array)
-    self.assertIs(view.weight, model.weight)
-    self.assertIs(view.num_steps, model.num_steps)
-    self.assertIsNone(view.key)
 
 
 if __name__ == '__main__':

@@ -120,7 +120,11 @@ def get_freeze_mask(freeze_mask: Any, train_mask: Any) -> Any:
 
 
 def get_dimension_numbers(
-    dim_nums: Any, cls: type[Any], *, name: str = 'weight_dimension_numbers'
+    dim_nums: Any,
+    cls: type[Any],
+    *,
+    keep: bool = False,
+    name: str = 'weight_dimension_numbers',
 ) -> Any:
   """Gets a function from the params to dimension numbers, or None, for each.
 
@@ -128,14 +132,15 @@ def get_dimension_numbers(
     dim_nums: a PyTree of dimension numbers and ``None``, or a function of the
       params that returns one.
     cls: the class of dimension numbers.
+    keep: whether to return the same dimension numbers for all params, or None,
+      as they are, since the optimizer has a rule for them.
     name: the name of the argument, for error messages.
 
   Returns:
-    The function. Dimension numbers for all params, and None, are returned as
-    they are, since optimizers have rules of their own for them.
+    The function.
   """
   is_leaf = lambda x: x is None or isinstance(x, cls)
-  if is_leaf(dim_nums):
+  if keep and is_leaf(dim_nums):
     return dim_nums
 
   def to_dim_nums(leaf):

@@ -169,7 +169,8 @@ def _shape(leaf: Any) -> tuple[Any, list[int]]:
 def _show(tree: Any) -> str:
   """Shows an array by its shape and dtype, and a node by its type and names."""
   if tree is not None and jax.tree_util.all_leaves([tree]):
-    return '{}{}'.format(*_shape(tree))
+    dtype, shape = _shape(tree)
+    return f'{dtype}{shape}'
   keys = ', '.join(_show_path(key) for key, _ in _open(tree)[0])
   return f'{type(tree).__name__} ({keys})'
 
