@@ -238,9 +238,11 @@ def _near(part: float, program=None, has_dtypes=lambda program: True):
       if new[key][0] == 'like' and not has_dtypes(case.program):
         old[key], new[key] = old[key][:2], new[key][:2]
         continue
-      # Params are sums, which may be near 0.
+      # Params are sums, which may be near 0. Madgrad's updates are differences.
       line = case.program.lines[int(key.partition('.')[0])]
-      is_sum = re.search(r'^\d+\.params|\.z\b', key)
+      is_sum = re.search(r'^\d+\.params|\.z\b', key) or (
+          'madgrad' in case.program.optimizer and '.updates' in key
+      )
       least = float(bool(is_sum or '_update(params' in line))
       if _is_near(new[key], wanted[key], part, least):
         # What is injected keeps its dtype in the state.

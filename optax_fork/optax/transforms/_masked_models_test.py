@@ -178,9 +178,6 @@ class MaskedModelsTest(parameterized.TestCase):
       tx = _masking.masked(inner, mask)
       self.assertEqual(count_operations(tx, params), expected)
 
-  def test_mask_callable_keeps_its_old_name(self):
-    self.assertIs(_masking._mask_callable, _masking.mask_callable)
-
 
 if __name__ == '__main__':
   absltest.main()
