@@ -54,7 +54,7 @@ def _run(request, record_property, draw, check, short, full):
     seed = f'--hypothesis-seed={seed}'
     pytest.fail('\n'.join(['', *told, seed]), pytrace=False)
   record_property('examples', count)
-  record_property('rows', counts)
+  record_property('rows', dict(counts))  # xdist sends no Counter.
 
 
 def test_programs_give_what_they_give_on_pristine(request, record_property):
@@ -62,10 +62,9 @@ def test_programs_give_what_they_give_on_pristine(request, record_property):
   _run(request, record_property, programs.program, check, 180, 5_000)
 
 
-@pytest.mark.full
 def test_option_that_changes_nothing(request, record_property):
   check = differences.with_option
-  _run(request, record_property, programs.with_option, check, 0, 1_000)
+  _run(request, record_property, programs.with_option, check, 50, 1_000)
 
 
 def test_every_rule_has_a_row():
