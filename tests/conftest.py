@@ -32,6 +32,7 @@ def pytest_configure(config):
   config.add_cleanup(directory.cleanup)
   os.environ |= compilation_cache.variables(directory.name)
   config.addinivalue_line('markers', 'full: runs with --full alone')
+  config.addinivalue_line('markers', 'sent: shows what is to be sent')
   if config.getoption('--full'):
     # Imports JAX, which reads the variables then.
     # pylint: disable-next=import-outside-toplevel
@@ -46,16 +47,26 @@ def pytest_addoption(parser):
       action='store_true',
       help='run the full forms of checks that are short by default',
   )
+  parser.addoption(
+      '--sent',
+      action='store_true',
+      help='run what is marked `sent`, on the Optax that tests/sent.py makes',
+  )
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
   """Leaves out what is marked, if it was not asked for by its name."""
   is_named = any('::' in arg for arg in config.args)
-  if not is_named and not config.getoption('--full'):
-    is_full = lambda item: item.get_closest_marker('full') is not None
-    config.hook.pytest_deselected(items=list(filter(is_full, items)))
-    items[:] = [item for item in items if not is_full(item)]
+  skips_full = not is_named and not config.getoption('--full')
+
+  def is_left_out(item):
+    marks = {mark.name for mark in item.iter_markers()}
+    is_other = config.getoption('--sent') and 'sent' not in marks
+    return is_other or skips_full and 'full' in marks
+
+  config.hook.pytest_deselected(items=list(filter(is_left_out, items)))
+  items[:] = [item for item in items if not is_left_out(item)]
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -45,7 +45,7 @@ _OPTIMIZERS = runs.optimizers(optax) | {
         lambda params: jax.tree.map(lambda x: 'xy'[x.ndim > 1], params),
     ),
     'selective_lbfgs': lambda: optax.selective_transform(
-        optax.lbfgs(), freeze_mask=optax.tree.path_mask('large')
+        optax.lbfgs(), freeze_mask={k: k == 'large' for k in _SHAPES}
     ),
     'backtracking_lbfgs': lambda: optax.lbfgs(
         linesearch=optax.scale_by_backtracking_linesearch(15, store_grad=True)
@@ -173,6 +173,7 @@ def _on_one_device(label):
   return jax.device_get(_train(label, jax.tree.map(jnp.asarray, params)))
 
 
+@pytest.mark.sent
 @pytest.mark.filterwarnings('ignore')  # Of deprecated factories.
 class ExplicitAxesTest(parameterized.TestCase):
 

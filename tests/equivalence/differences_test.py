@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from optax_fork.release import pristine
+import pytest
 from support.models import weight_mask
 
 _TABLE = pathlib.Path(__file__).resolve().parents[2] / 'patches/README.md'
@@ -55,6 +56,7 @@ class MaskingTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, 'mask'):
       _tripled(optax, mask)
 
+  @pytest.mark.sent
   def test_constants_of_a_mask_function(self):
     flat = lambda p: bool(jnp.ones(()) > p.ndim)
     mask = lambda params: jax.tree.map(flat, params)
@@ -83,6 +85,7 @@ class InjectTest(parameterized.TestCase):
     self.assertIn('mask', states[0].hyperparams)
     self.assertNotIn('mask', states[1].hyperparams)
 
+  @pytest.mark.sent
   def test_function_in_a_mask_argument(self):
     grads = jax.tree.map(jnp.zeros_like, _PARAMS)
     updates = []
@@ -95,6 +98,7 @@ class InjectTest(parameterized.TestCase):
     np.testing.assert_array_equal(updates[0], 0.0)
     np.testing.assert_allclose(updates[1], -0.1, rtol=1e-6)
 
+  @pytest.mark.sent
   def test_injected_numbers_and_params_of_low_precision(self):
     params = {'w': jnp.ones(2, jnp.bfloat16)}
     updates = []
@@ -193,6 +197,7 @@ class ContribTest(parameterized.TestCase):
 
 class ViewsTest(parameterized.TestCase):
 
+  @pytest.mark.sent
   def test_callback_that_is_written_for_a_view(self):
     seen = []
 
@@ -232,6 +237,7 @@ class ViewsTest(parameterized.TestCase):
       )
     self.assertEqual(shapes, [{'w': (2, 2), 'b': (2,)}, (6,)])
 
+  @pytest.mark.sent
   def test_state_without_schedule_free(self):
     with self.assertRaises(AttributeError):
       pristine.load().contrib.schedule_free_eval_params((), _PARAMS)
@@ -384,6 +390,7 @@ class LBFGSTest(parameterized.TestCase):
     with self.assertRaises(AssertionError):
       chex.assert_trees_all_equal(*found)
 
+  @pytest.mark.sent
   def test_types_of_a_fresh_line_search(self):
     found = []
     for library in (pristine.load(), optax):

@@ -8,6 +8,7 @@ earlier run again.
 """
 
 import collections
+import functools
 import pathlib
 import random
 
@@ -57,8 +58,11 @@ def _run(request, record_property, draw, check, short, full):
   record_property('rows', dict(counts))  # xdist sends no Counter.
 
 
+@pytest.mark.sent
 def test_programs_give_what_they_give_on_pristine(request, record_property):
-  check = differences.with_pristine
+  is_sent = request.config.getoption('--sent')
+  known = differences.SENT if is_sent else differences.RULES
+  check = functools.partial(differences.with_pristine, known=known)
   _run(request, record_property, programs.program, check, 180, 5_000)
 
 

@@ -9,8 +9,12 @@ from absl.testing import parameterized
 import equinox as eqx
 import jax
 import optax
+import pytest
 from support import models
 from support import runs
+
+
+_LABELS = [(label, label) for label in runs.optimizers(optax)]
 
 
 def _buffers(tree):
@@ -30,11 +34,17 @@ class DonationTest(parameterized.TestCase):
     super().setUp()
     warnings.simplefilter('ignore')  # Of deprecated factories.
 
-  @parameterized.named_parameters(
-      (label, label) for label in runs.optimizers(optax)
-  )
+  @parameterized.named_parameters(_LABELS)
+  @pytest.mark.sent
   def test_two_states_and_the_params_share_nothing(self, label):
-    run = runs.ModelRun(optax, label, 'mlp', ('model', 'model'))
+    self._assert_shares_nothing(label, ('params', 'params'))
+
+  @parameterized.named_parameters(_LABELS)
+  def test_two_states_and_the_params_of_a_model_share_nothing(self, label):
+    self._assert_shares_nothing(label, ('model', 'model'))
+
+  def _assert_shares_nothing(self, label, given):
+    run = runs.ModelRun(optax, label, 'mlp', given)
     states = [run.init(), run.init()]
     counts = collections.Counter(_buffers([run.params, *states]))
     if isinstance(run.params, optax.LookaheadParams):

@@ -9,6 +9,7 @@ import equinox as eqx
 import jax
 import numpy as np
 import optax
+import pytest
 from regression.masks import FUNCTIONS
 from regression.masks import TREES
 from support import models
@@ -39,6 +40,7 @@ class FreezingTest(chex.TestCase):
     )
 
   @each(FUNCTIONS | TREES)
+  @pytest.mark.sent
   def test_freeze_mask_says_what_is_not(self, make):
     chosen = jax.tree.map(lambda m: not m, weight_mask(Net()))
     self._assert_trains(

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+import pytest
 from regression.masks import FUNCTIONS
 from regression.masks import TREES
 from support.models import arange_like
@@ -40,6 +41,7 @@ def _three_steps(variant, transform, params):
 _ADAMW = optax.adamw(_schedule, weight_decay=0.25, mask=weight_mask)
 
 
+@pytest.mark.sent
 class InjectTest(chex.TestCase):
 
   of_adamw = {}  # By variant.

@@ -6,6 +6,7 @@ import chex
 import jax
 import jax.numpy as jnp
 import optax
+import pytest
 from support import models
 from support.training import BACKTRACKING
 from support.training import LBFGS
@@ -40,16 +41,17 @@ _SOLVERS = {
         lambda: optax.chain(optax.scale(-1.0), BACKTRACKING)
     ),
     'lbfgs': lambda: LBFGS,
-    'flat_lbfgs': lambda: optax.flatten(LBFGS),
     'zoom': lambda: optax.chain(
         optax.scale(-1.0), optax.scale_by_zoom_linesearch(15)
     ),
 }
+# A hook lets `flatten` call back.
+_FLAT = {'flat_lbfgs': lambda: optax.flatten(LBFGS)}
 
 
 class LineSearchTest(chex.TestCase):
 
-  @variants.each(_SOLVERS, variants.WITH_JAX_ARRAYS)
+  @variants.each(_SOLVERS | _FLAT, variants.WITH_JAX_ARRAYS, sent=_SOLVERS)
   def test_frozen_leaves_stay_and_the_loss_falls(self, make):
     params, losses = train_by_line_search(
         optax.selective_transform(make(), freeze_mask=_is_first(_params())),
@@ -61,14 +63,23 @@ class LineSearchTest(chex.TestCase):
     chex.assert_trees_all_equal(params.hidden, _params().hidden)
 
   @variants.named(_SOLVERS | {'default_lbfgs': optax.lbfgs})
+  @pytest.mark.sent
   def test_fresh_state_has_the_types_of_the_next(self, make):
+    self._assert_keeps_types(make)
+
+  @variants.named(_FLAT)
+  def test_fresh_flat_state_has_the_types_of_the_next(self, make):
+    self._assert_keeps_types(make)
+
+  def _assert_keeps_types(self, make):
     """Types are what jit looks at: weak ones make it compile again."""
     params = jax.tree.map(lambda x: x.astype(x.dtype), _params())
-    mask = optax.tree.path_mask('hidden')
     for transform in (
         make(),
-        optax.masked(make(), mask),
-        optax.partition({True: make(), False: optax.set_to_zero()}, mask),
+        optax.masked(make(), _is_first),
+        optax.partition(
+            {True: make(), False: optax.set_to_zero()}, _is_first
+        ),
     ):
       state = transform.init(params)
       step = make_step(transform, _loss)

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+import pytest
 from regression.masks import FUNCTIONS
 from regression.masks import TREES
 from support.models import arange_like
@@ -18,6 +19,7 @@ from support.variants import ALL
 from support.variants import each
 
 
+@pytest.mark.sent
 class MaskedTest(chex.TestCase):
   """`masked` transforms what the mask chooses and nothing else."""
 
@@ -88,6 +90,7 @@ class MaskedTest(chex.TestCase):
     self._assert_triples(transform, net, chosen)
 
 
+@pytest.mark.sent
 class AdamWTest(chex.TestCase):
   """AdamW decays what the mask chooses, by the amount that it should."""
 

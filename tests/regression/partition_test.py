@@ -8,6 +8,7 @@ import chex
 import equinox as eqx
 import jax
 import optax
+import pytest
 from support.models import arange_like
 from support.models import Net
 from support.models import weight_mask
@@ -40,6 +41,7 @@ _CASES = {
 }
 
 
+@pytest.mark.sent
 class PartitionTest(chex.TestCase):
 
   @each(_CASES)

@@ -48,11 +48,16 @@ def named(kinds):
   )
 
 
-def each(kinds, variants=None):
+def each(kinds, variants=None, sent=()):
   """Returns a decorator that tests each of {kind: function} in each variant.
 
   If no kind is marked with `in_all_variants`, the short form tests all of them
   so. A kind or a variant that it lacked altogether would go unnoticed.
+
+  Args:
+    kinds: what makes each kind, by its name.
+    variants: those of chex, `ALL` by default.
+    sent: the kinds that need nothing but what is to be sent.
   """
   variants = ALL if variants is None else variants
   is_marked = lambda make: getattr(make, 'is_in_all_variants', False)
@@ -64,6 +69,7 @@ def each(kinds, variants=None):
     for kind, make in kinds.items():
       of_kind = chex.variants(**variants)(named({kind: make})(test))
       for name, one in zip(names, of_kind, strict=True):
+        one = pytest.mark.sent(one) if kind in sent else one
         is_short = kind in whole or name in _IN_JIT_AND_NOT
         tests.append(one if is_short else pytest.mark.full(one))
     return tests
