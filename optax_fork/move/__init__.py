@@ -16,6 +16,7 @@ from optax_fork.move import places
 from optax_fork.patches import git
 from optax_fork.patches import programs
 from optax_fork.patches import series
+from optax_fork.patches import threads
 from optax_fork.patches import work_tree
 from optax_fork.release import download
 from optax_fork.release import pin
@@ -203,6 +204,8 @@ def _prove(progress: picking.Progress) -> None:
     _tool(progress.fork, 'export', str(progress.tree))
     for patch in dropped:
       _drop(progress.fork / 'patches', patch)
+    moved = progress.fork / 'patches'
+    threads.drop(moved, series.read(moved))
     places.write_changelog(progress.fork, progress.version, reasons)
     _tool(progress.fork, 'check')
   except optax_fork.ForkError as error:

@@ -7,6 +7,7 @@ import pathlib
 import optax_fork
 from optax_fork.patches import programs
 from optax_fork.patches import series
+from optax_fork.patches import threads
 
 # How many lines outside of tests a patch may change.
 _LINES = {series.TO_SEND: 60, series.HOOKS: 40}
@@ -27,7 +28,8 @@ def verify(directory: pathlib.Path, patches: list[series.Patch]) -> None:
   Raises:
     ForkError: when a patch changes too many lines, needs one that is not there,
       its message is too wide or in the wrong folder, a hook adds a file, or a
-      patch to be sent has no thread, or no program or one that is too long.
+      patch to be sent has no thread, or no program or one that is too long, or
+      a thread no row in ``threads.md``.
   """
   problems = []
   for patch in patches:
@@ -40,6 +42,7 @@ def verify(directory: pathlib.Path, patches: list[series.Patch]) -> None:
         f' change {_LINES_OF_HOOKS}. What is ours is in optax_fork/optax/.'
     )
   problems += _of_programs(directory, patches)
+  problems += threads.problems(directory, patches)
   problems += [
       f'patches/{doc.name} has the name of no patch.'
       for doc in series.docs_without_a_patch(directory, patches)

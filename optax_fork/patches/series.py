@@ -18,6 +18,7 @@ import optax_fork
 SERIES = 'series'
 SUMS = 'SHA256SUMS'
 README = 'README.md'
+THREADS = 'threads.md'
 BACKPORTS = 'backports'
 TO_SEND = 'to_send'
 HOOKS = 'hooks'
@@ -187,10 +188,11 @@ def read(directory: pathlib.Path) -> list[Patch]:
           ' export` again, or `move` if it was that; or delete what is named'
           ' here, and take the patches from git.'
       )
-    if path.name not in (SERIES, SUMS, README, *FOLDERS, *_BESIDE):
+    known = (SERIES, SUMS, README, THREADS, *FOLDERS, *_BESIDE)
+    if path.name not in known:
       raise optax_fork.ForkError(
-          f'{path} does not belong there: patches/ holds series, SHA256SUMS,'
-          f' README.md and {", ".join([*FOLDERS, *_BESIDE])}. Move it away.'
+          f'{path} does not belong there: patches/ holds'
+          f' {", ".join(known)}. Move it away.'
       )
   names = _read_list(directory / SERIES)
   there = {

@@ -11,6 +11,7 @@ from optax_fork.patches import git
 from optax_fork.patches import main_branch
 from optax_fork.patches import programs
 from optax_fork.patches import series
+from optax_fork.patches import threads
 from optax_fork.patches import work_tree
 from optax_fork import upstream
 from optax_fork.upstream import runs
@@ -18,8 +19,9 @@ from optax_fork.upstream import runs
 DESCRIPTION = (
     "Make a branch with one patch, and what it needs, in a clone of Optax's"
     " main branch, with you as its author. Run Optax's checks on it, and write"
-    ' the text of the pull request. It pushes nothing. `tox -e main` brings the'
-    ' programs that this needs.'
+    ' the text of the pull request, below what is known of the threads that it'
+    ' answers. It pushes nothing. `tox -e main` brings the programs that this'
+    ' needs.'
 )
 _ASK_FIRST = 'ask first'
 EXAMPLE = 'send "muon: take" ../optax --author "NAME <EMAIL>"'
@@ -66,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
   target = args.text or directory.parent / 'work' / f'{branch}.md'
   _refuse(args.clone, patch, branch)
   if patch.status == _ASK_FIRST and not args.asked:
-    _write(target, _question(patch))
+    _write(target, _note(directory, patch) + _question(patch))
     raise optax_fork.ForkError(
         f'{patch.name}: ask first, as its `Status:` says. {target} is what to'
         ' ask. With --asked, the branch is made.'
@@ -86,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
           + '\n'.join(problems)
       )
     text = _text(cloned, directory, patch, main, names)
-    _write(target, text)
+    _write(target, _note(directory, patch) + text)
     git.run(
         args.clone, *'fetch --quiet --no-tags --no-write-fetch-head'.split(),
         str(cloned), f'{candidate.commit}:refs/heads/{branch}',
@@ -138,6 +140,18 @@ def _unwrapped(paragraph: str) -> str:
   """Joins the lines of a paragraph: GitHub would break the text at each."""
   is_code = paragraph.startswith('```')
   return paragraph if is_code else re.sub(r'\n(?!- )\s*', ' ', paragraph)
+
+
+def _note(directory: pathlib.Path, patch: series.Patch) -> str:
+  """Returns what is known of the threads; GitHub would not show it."""
+  known = threads.read(directory)
+  lines = [f'- {known.get(address, address)}' for address in patch.see]
+  return '\n'.join([
+      '<!-- For who sends this, and no part of it. The threads, when somebody',
+      'looked; read them as they stand today:',
+      *lines,
+      '-->\n\n',
+  ])
 
 
 def _question(patch: series.Patch) -> str:

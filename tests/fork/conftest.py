@@ -21,6 +21,7 @@ from fork.environments import REPOSITORY
 from fork import fake_main
 from optax_fork import __main__
 from optax_fork.patches import series
+from optax_fork.patches import threads
 from optax_fork.release import pristine
 from optax_fork import upstream
 import pytest
@@ -113,6 +114,7 @@ def _shorten(checkout, length=9):
   must_tool(checkout, 'export')
   for patch in dropped:
     (patches / f'programs/{patch.stem}.py').unlink(missing_ok=True)
+  threads.drop(patches, series.read(patches))
   must_tool(checkout, 'check')
 
 

@@ -20,6 +20,12 @@ from fork.environments import must_tool
 AUTHOR = 'Ada Lovelace <ada@example.org>'
 FILE = 'optax/transforms/_x.py'
 TEST = 'optax/transforms/_x_test.py'
+THREADS = """# Threads
+
+| thread | state | looked up | what it says |
+| --- | --- | --- | --- |
+| https://example.org/1 | closed | 2026-11-24 | A maintainer wants it. |
+"""
 
 _ARGUMENTS = """
 import os, pathlib, sys, types
@@ -199,6 +205,7 @@ def make(tree: pathlib.Path, target: pathlib.Path) -> None:
   for words, text in (('add', 'X = '), ('set', 'X = 2')):
     program = _PROGRAM.replace('{text!r}', repr(text))
     _write(fork / f'patches/programs/transforms-{words}-X.py', program)
+  _write(fork / 'patches/threads.md', THREADS)
 
 
 def document(fork: pathlib.Path) -> None:

@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 
+from fork import fake_main
 from fork.environments import call
 from fork.environments import commit
 from fork.environments import git
@@ -68,6 +69,8 @@ def _make_stopped(fork):
   for name in _BESIDE:
     (fork / 'patches' / name).parent.mkdir(exist_ok=True)
     (fork / 'patches' / name).write_text('"""All else."""\nprint(1)\n')
+  with (fork / 'patches/threads.md').open('a') as file:
+    file.write('| https://example.org/2 | open | 2026-11-24 | |\n')
   index = fork.parent / 'index'
   result = tool(
       fork, 'move', VERSION, **fake_release.make(index, changes)
@@ -217,6 +220,7 @@ def test_what_goes_with_a_patch_goes_and_the_table_follows(run, stopped):
           'backports/freezing-fix.patch', 'to_send/sophia-note.patch', *_BESIDE
       )
   }
+  assert (stopped / 'patches/threads.md').read_text() == fake_main.THREADS
   readme = (stopped / 'patches/README.md').read_text()
   assert f'applied in order to Optax {VERSION}' in readme
   assert '[muon: note](hooks/muon-note.patch)' in readme

@@ -78,6 +78,24 @@ def _wide_message(patches):
   return f'longer than 72 columns: {wide}'
 
 
+def _thread_without_a_row(patches):
+  _replace(patches, 'threads.md', 'https://example.org/1', 'https://b.org/1')
+  return (
+      f'no row for https://example.org/1, which {_ADD_X} cites',
+      'a row for https://b.org/1, which no patch cites',
+  )
+
+
+def _thread_in_a_state_that_is_none(patches):
+  _replace(patches, 'threads.md', 'closed', 'shut')
+  return 'one of open, closed, merged, page, unknown', 'https://example.org/1'
+
+
+def _thread_without_a_date(patches):
+  _replace(patches, 'threads.md', '2026-11-24', 'in November')
+  return 'the date of the look'
+
+
 def _needs_nobody(patches):
   _replace(patches, _SET_X, 'Needs: transforms: add X', 'Needs: other: X')
   return 'no patch of the series has the subject "other: X"'
@@ -97,6 +115,9 @@ def _needs_nobody(patches):
         _docs_of_no_patch,
         _wide_message,
         _needs_nobody,
+        _thread_without_a_row,
+        _thread_in_a_state_that_is_none,
+        _thread_without_a_date,
     ],
 )
 def test_patch_that_does_not_fit_its_folder_is_refused(fork, damage):

@@ -28,6 +28,12 @@ def _send(run, fork, wanted, *more):
   return run('send', wanted, main, '--author', fake_main.AUTHOR, *more)
 
 
+def _note_and_text(written):
+  note, text = written.split('\n-->\n\n')
+  assert note.startswith('<!-- For who sends this')
+  return note, text
+
+
 def test_asks_first_where_the_status_says_so(fork, run):
   path = fork / 'patches/to_send/transforms-set-X.patch'
   text = path.read_text().replace('Status: not sent', 'Status: ask first')
@@ -36,7 +42,9 @@ def test_asks_first_where_the_status_says_so(fork, run):
   code, output = _send(run, fork, 'set X')
   assert code == 1 and '--asked' in output
   question = (fork / 'work/transforms-set-x.md').read_text()
-  assert question.startswith('Would this be welcome: transforms: set X?\n')
+  assert _note_and_text(question)[1].startswith(
+      'Would this be welcome: transforms: set X?\n'
+  )
   assert 'Users have no X.' in question
   assert _state(fork.parent / 'main') == before
   code, output = _send(run, fork, 'set X', '--asked')
@@ -63,7 +71,11 @@ def test_branch_holds_the_patch_by_the_user_and_what_it_needs(fork, run):
   git(main, 'branch', '-D', 'sent')
   assert _state(main) == before
   assert 'Nothing was pushed' in output
-  text = (fork / f'work/{branch}.md').read_text()
+  note, text = _note_and_text((fork / f'work/{branch}.md').read_text())
+  assert note.splitlines()[2:] == [
+      '- https://example.org/1: closed, looked up on 2026-11-24. A maintainer'
+      ' wants it.'
+  ]
   hash_of_main = git(main, 'rev-parse', 'HEAD')[:8]
   paragraphs = text.split('\n\n')
   assert paragraphs[:3] == [
