@@ -88,4 +88,6 @@ def run(program: str, tree: pathlib.Path) -> tuple[bool, str]:
     message = result.stderr[raised[-1].start() if raised else 0 :]
     # XLA goes on with the places in its own sources.
     shown += message.partition('\n=== Source Location Trace')[0]
+  # What is another in each run tells a reader nothing.
+  shown = re.sub(r' at 0x[0-9a-f]+', '', shown.replace(f'{tree}{os.sep}', ''))
   return result.returncode == 0, shown.strip()

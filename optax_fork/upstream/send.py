@@ -144,6 +144,8 @@ def _unwrapped(paragraph: str) -> str:
 
 def _note(directory: pathlib.Path, patch: series.Patch) -> str:
   """Returns what is known of the threads; GitHub would not show it."""
+  if not patch.see:
+    return ''
   known = threads.read(directory)
   lines = [f'- {known.get(address, address)}' for address in patch.see]
   return '\n'.join([

@@ -142,6 +142,14 @@ def test_program_that_is_not_there_is_named(fork):
     programs.read(fork / 'patches', 'transforms-add-Y')
 
 
+def test_output_of_a_program_is_the_same_in_each_run(tmp_path):
+  program = 'import os\nraise ValueError(f"{os.getcwd()}/x.py {object()}")'
+  for name in ('one', 'other'):
+    (tmp_path / name).mkdir()
+    output = programs.run(program, tmp_path / name)
+    assert output == (False, 'ValueError: x.py <object object>')
+
+
 def test_patch_tells_what_is_in_it(fork):
   first, second, third = series.read(fork / 'patches')
   assert [p.name for p in (first, second, third)] == [_ADD_X, _SET_X, _HOOK]

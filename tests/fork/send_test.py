@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`send` makes a branch with one patch by the user, and writes its text."""
 
+import dataclasses
 import datetime
 
 import pytest
@@ -10,6 +11,8 @@ from fork.environments import commit
 from fork.environments import files_of
 from fork.environments import git
 from fork.environments import must_tool
+from optax_fork.patches import series
+from optax_fork.upstream import send
 
 
 def _state(main):
@@ -109,6 +112,14 @@ def test_documentation_of_the_patch_is_in_its_commit(fork, run):
       'transforms:', 'set', 'X', 'docs/x.rst', fake_main.FILE, fake_main.TEST,
   ]
   assert 'passes on' in text.read_text()
+
+
+def test_patch_without_a_thread_has_no_note(fork):
+  directory = fork / 'patches'
+  patch = series.read(directory)[0]
+  text = patch.text.replace(b'See: https://example.org/1\n', b'')
+  patch = dataclasses.replace(patch, text=text)
+  assert not send._note(directory, patch)
 
 
 def test_patch_without_a_program_is_sent_without_outputs(fork, run):
