@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
           'No branch was made, since Optax would refuse this:\n'
           + '\n'.join(problems)
       )
-    text = _text(cloned, directory, patch, main, names)
+    text = _text(cloned, directory, patch, main, candidate.before, names)
     _write(target, _note(directory, patch) + text)
     git.run(
         args.clone, *'fetch --quiet --no-tags --no-write-fetch-head'.split(),
@@ -174,6 +174,7 @@ def _text(
     directory: pathlib.Path,
     patch: series.Patch,
     main: str,
+    before: str,
     names: list[str],
 ) -> str:
   """Returns the text of a pull request; the first line is its title.
@@ -182,18 +183,23 @@ def _text(
     cloned: a clone that has the patch checked out.
     directory: the directory of the series.
     patch: the patch to send.
-    main: the commit that it starts from.
+    main: the commit that the branch starts from.
+    before: the commit before the patch: main, or what it needs on top of that.
     names: the names of the checks that it passed.
   """
   problem, *changes = re.split(r'\n{2,}', patch.message)
   threads = [f'See {address}' for address in patch.see]
-  stays, shown = _shown(cloned, directory, patch, main)
+  where = f'main ({main[:8]})'
+  where += ' with what it needs' if before != main else ''
+  commits = {before: f'On {where}:'}
+  commits[main_branch.head(cloned)] = 'With this change:'
+  stays, shown = _shown(cloned, directory, patch, commits)
   parts = [patch.subject, '## What happens', problem, *shown]
   parts += ['## What changes', *changes]
   if stays:
     parts += ['## What does not change', stays]
-  *before, _ = series.with_needed(patch, series.read(directory))
-  if needs := [f'- {other.subject}' for other in before if not other.backport]:
+  *needed, _ = series.with_needed(patch, series.read(directory))
+  if needs := [f'- {other.subject}' for other in needed if not other.backport]:
     parts.append('\n'.join(['The branch has what it needs as well:', *needs]))
   parts.append(f'It passes on {main[:8]}: {", ".join(names)}.')
   return '\n\n'.join(map(_unwrapped, [*parts, *threads])) + '\n'
@@ -203,22 +209,24 @@ def _shown(
     cloned: pathlib.Path,
     directory: pathlib.Path,
     patch: series.Patch,
-    main: str,
+    commits: dict[str, str],
 ) -> tuple[str, list[str]]:
   """Returns what the patch leaves as it is, and its program with its outputs.
 
   Without a program, there is nothing to say.
+
+  Args:
+    cloned: the clone.
+    directory: the directory of the series.
+    patch: the patch to send.
+    commits: what to call each commit on which the program runs.
   """
   if patch.stem not in programs.names(directory):
     return '', []
   stays, program = programs.read(directory, patch.stem)
   shown = [f'```python\n{program}```']
-  commit = main_branch.head(cloned)
-  for where, said in (
-      (main, f'On main ({main[:8]}):'),
-      (commit, 'With this change:'),
-  ):
-    main_branch.go_to(cloned, where)
+  for commit, said in commits.items():
+    main_branch.go_to(cloned, commit)
     _, output = programs.run(program, cloned)
     shown += [said, f'```text\n{output}\n```']
   return stays, shown

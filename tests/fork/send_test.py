@@ -88,10 +88,10 @@ def test_branch_holds_the_patch_by_the_user_and_what_it_needs(fork, run):
   ]
   assert '# A license.' not in text
   before, after = (
-      paragraphs.index(f'On main ({hash_of_main}):') + 1,
+      paragraphs.index(f'On main ({hash_of_main}) with what it needs:') + 1,
       paragraphs.index('With this change:') + 1,
   )
-  assert 'FileNotFoundError' in paragraphs[before]
+  assert paragraphs[before] == '```text\nX is 1\nAssertionError: not there\n```'
   assert paragraphs[after] == '```text\nX is 1\n```'
   changes = paragraphs.index('## What changes')
   assert paragraphs[changes + 1] == 'Add it:\n- one,\n- and more.'
