@@ -88,7 +88,7 @@ def main(arguments: list[str]) -> int:
   marked = [
       str(path)
       for path in sorted(_ROOT.glob('tests/*/*_test.py'))
-      if 'pytest.mark.sent' in path.read_text('utf-8')
+      if re.search(r'mark\.sent\b|\bsent=', path.read_text('utf-8'))
   ]
   with tempfile.TemporaryDirectory() as scratch:
     root = pathlib.Path(scratch) / 'sent'
