@@ -46,8 +46,6 @@ _LONG = (
     # L-BFGS beside one in NumPy, on ten problems: the equivalence tests compare
     # its steps with those of pristine Optax.
     'test_against_plain_implementation',
-    # Optimizers on explicit meshes: the tests of devices compare the steps.
-    'ExplicitAxesTest',
     # L-BFGS and Muon, problem by problem. The equivalence tests compare their
     # steps or programs with those of pristine Optax, and the regression tests
     # compare the compact form with the two loops.
