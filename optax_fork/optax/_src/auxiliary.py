@@ -51,11 +51,11 @@ def take(extra_args: dict[str, Any], like: base.PyTree) -> base.PyTree:
     The auxiliary output at the params.
 
   Raises:
-    TypeError: If there is no argument ``aux``.
-    ValueError: If the output has another structure than that of the state.
+    ValueError: If there is no argument ``aux``, or the output is not like that
+      of the state.
   """
   if 'aux' not in extra_args:
-    raise TypeError(
+    raise ValueError(
         'With `has_aux=True`, `update` of a line search also takes `aux`, the'
         ' auxiliary output at the params:'
         ' `(value, aux), grad = value_and_grad(params, state=state)`.'
@@ -77,8 +77,8 @@ def check_output(
 
   Returns:
     The function. It raises a ``TypeError`` if the function does not return a
-    pair, a ``ValueError`` if its auxiliary output has another structure than
-    that of the state.
+    pair, a ``ValueError`` if its auxiliary output is not like that of the
+    state.
   """
 
   def checked(*args, **kwargs):
@@ -95,12 +95,13 @@ def check_output(
 
 
 def _check(aux: base.PyTree, like: base.PyTree) -> None:
-  """Raises an error if an output has another structure than in the state."""
+  """Raises an error if an output has no place in that of the state."""
   got, wanted = (
       dict(jax.tree_util.tree_leaves_with_path(tree)) for tree in (aux, like)
   )
   for path in wanted | got:
-    if path not in got or path not in wanted or not _is_array(got[path]):
+    is_there = path in got and path in wanted and _is_array(got[path])
+    if not is_there or not _is_like(got[path], wanted[path]):
       found, told = (
           _show(x[path]) if path in x else 'nothing' for x in (got, wanted)
       )
@@ -116,6 +117,16 @@ def _unlike(place: str, found: str, told: str) -> ValueError:
       f' {told}. `jax.eval_shape(value_fn, params, ...)[1]` is what to give as'
       ' `aux_like`.'
   )
+
+
+def _is_like(x: Any, y: Any) -> bool:
+  """Whether arrays have the same shape and kind; their precision may differ."""
+  got, wanted = jnp.result_type(x), jnp.result_type(y)
+  is_same_kind = got == wanted or any(
+      jnp.issubdtype(got, kind) and jnp.issubdtype(wanted, kind)
+      for kind in (jnp.integer, jnp.floating, jnp.complexfloating)
+  )
+  return is_same_kind and jnp.shape(x) == jnp.shape(y)
 
 
 def _is_array(leaf: Any) -> bool:

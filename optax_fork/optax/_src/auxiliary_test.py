@@ -81,6 +81,10 @@ class AuxiliaryTest(parameterized.TestCase):
   @parameterized.parameters(
       (lambda x: (x, {'b': jnp.ones(2)}), r"`aux\['a'\]` is nothing, .*float"),
       (lambda x: (x, {'a': {}}), r"`aux\['a'\]` is nothing"),
+      (lambda x: (x, {'a': jnp.ones(3)}), r'is float\d+\[3\], .*float\d+\[2\]'),
+      (lambda x: (x, {'a': jnp.arange(2)}), r'is int\d+\[2\], .*float\d+\[2\]'),
+      (lambda x: (x, {'a': x > jnp.ones(2)}), r'is bool\[2\], .*float'),
+      (lambda x: (x, {'a': 1j * jnp.ones(2)}), r'is complex\d+\[2\], .*float'),
       (lambda x: (x, {'a': abs}), r"`aux\['a'\]` is <built-in function abs>"),
       (lambda x: (x, [jnp.ones(2)]), r"`aux\['a'\]` is nothing"),
       (lambda x: (x, {'a': jnp.ones(2), 'b': 1}), r"`aux\['b'\]` is int"),
@@ -101,12 +105,12 @@ class AuxiliaryTest(parameterized.TestCase):
   def test_arguments_that_are_missing_or_wrong(self):
     pair = lambda x: (x, x)
     solver = _zoom(has_aux=True, aux_like=0.0)
-    with self.assertRaisesRegex(TypeError, 'also takes `aux`'):
+    with self.assertRaisesRegex(ValueError, 'also takes `aux`'):
       solver.update(
           1.0, solver.init(1.0), 1.0, value=1.0, grad=1.0, value_fn=pair
       )
     named = lambda x, aux=1.0: (aux * x, x)
-    with self.assertRaisesRegex(TypeError, 'no argument of that name'):
+    with self.assertRaisesRegex(ValueError, 'no argument of that name'):
       solver.update(
           1.0, solver.init(1.0), 1.0,
           value=1.0, grad=1.0, aux=1.0, value_fn=named,

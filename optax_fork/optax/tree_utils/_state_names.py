@@ -4,6 +4,7 @@
 
 from collections.abc import Callable
 import dataclasses
+import functools
 from typing import Any, Optional
 
 import jax
@@ -20,19 +21,34 @@ class OutsideOfOutputs:
 
   Attributes:
     filtering: says by path and value what else to find, or None.
+    state: where to look for what is to be found.
   """
 
   filtering: Optional[_Filter]
+  state: Any
 
   def __call__(self, path: tuple[Any, ...], value: Any) -> bool:
-    if any(map(_is_output, path[:-1])):
-      return False
+    for output in self._outputs:
+      if len(path) > len(output) and path[: len(output)] == output:
+        return False
     return self.filtering is None or self.filtering(path, value)
 
+  @functools.cached_property
+  def _outputs(self) -> list[tuple[Any, ...]]:
+    """The paths of the auxiliary outputs in the state."""
+    # Both import this module.
+    # pylint: disable=g-import-not-at-top,import-outside-toplevel
+    from optax._src import linesearch
+    from optax.tree_utils import _state_utils
 
-def _is_output(key: Any) -> bool:
-  names = getattr(key, 'tuple_name', None), getattr(key, 'name', None)
-  return names == ('LinesearchAuxState', 'aux')
+    # pylint: enable=g-import-not-at-top,import-outside-toplevel
+    is_found = lambda x: isinstance(x, linesearch.LinesearchAuxState)
+    found = _state_utils._tree_leaves_with_named_tuple_path(
+        self.state, is_leaf=is_found
+    )
+    name = linesearch.LinesearchAuxState.__name__
+    key = _state_utils.NamedTupleKey(name, 'aux')
+    return [(*path, key) for path, node in found if is_found(node)]
 
 
 def show(state: Any) -> str:

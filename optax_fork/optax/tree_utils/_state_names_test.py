@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests for names in states in `_state_names.py`."""
 
+import collections
+
 from absl.testing import absltest
 import jax
 import jax.numpy as jnp
@@ -50,6 +52,14 @@ class StateNamesTest(absltest.TestCase):
     self.assertEqual(jnp.shape(tree.get(state, 'value')), ())
     new = tree.set(state, aux={'aux': 1, 'value': 2, 'count': 3})
     self.assertEqual(tree.get(new, 'aux')['count'], 3)
+
+  def test_state_of_another_class_with_this_name(self):
+    """The class decides, not its name."""
+    other = collections.namedtuple('LinesearchAuxState', ('aux', 'search'))
+    state = {'x': other(aux={'count': 1}, search=2)}
+    self.assertEqual(tree.get(state, 'count'), 1)
+    found = tree.set(state, count=3)['x']
+    self.assertEqual(found.aux, {'count': 3})
 
 
 if __name__ == '__main__':
