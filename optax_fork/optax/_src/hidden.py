@@ -46,8 +46,6 @@ def set_aside(
   part = views.with_leaves(
       updates, treedef, [None if out else u for out, u in zip(is_out, leaves)]
   )
-  if part is updates:
-    return None
 
   def put_back(new_updates):
     news = views.subtrees_at(treedef, new_updates)

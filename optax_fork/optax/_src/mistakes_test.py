@@ -186,6 +186,16 @@ class NoteTest(parameterized.TestCase):
         ValueError, 'returns a pair',
     )
 
+  @parameterized.parameters(
+      lambda: optax.apply_updates({'w': 1.0}, {'v': 1.0}),
+      lambda: optax.apply_updates({'w': 1.0}, ({'v': 1.0}, ())),
+      lambda: optax.inject_hyperparams(3),
+  )
+  def test_other_mistakes_have_no_note(self, fn):
+    with self.assertRaises((TypeError, ValueError)) as raised:
+      fn()
+    self.assertFalse(getattr(raised.exception, '__notes__', None))
+
   def test_optimizer_as_a_factory(self):
     self._assert_noted(
         lambda: optax.inject_hyperparams(optax.adamw(0.1)), TypeError,
@@ -208,6 +218,10 @@ class NoteTest(parameterized.TestCase):
     model = {'w': jnp.ones(2), 'f': jnp.tanh}
     self._assert_noted(
         lambda: optax.tree.scale(2.0, model), TypeError, 'optax.tree.params'
+    )
+    counted, named = model | {'f': 3}, model | {'f': 'relu'}
+    self._assert_noted(
+        lambda: optax.tree.add(counted, named), TypeError, "'relu' at 'f'"
     )
 
   @parameterized.parameters(ValueError, TypeError, AttributeError, KeyError)

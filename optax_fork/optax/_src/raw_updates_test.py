@@ -124,6 +124,11 @@ class RawUpdatesTest(parameterized.TestCase):
       params, state = update.apply_updates(params, updates), new_state
     self.assertLess(params['rate'], 0.3)
 
+  def test_incremental_update_of_another_model(self):
+    old = {'w': jnp.ones(2), 'f': jnp.tanh}
+    with self.assertRaisesRegex(ValueError, 'key'):
+      update.incremental_update(old | {'b': jnp.ones(2)}, old, 0.5)
+
   def test_incremental_update_of_an_array_with_a_float(self):
     old = {'loss': jnp.float32(0), 'w': jnp.zeros(2), 'n': 3}
     new = {'loss': 4.0, 'w': jnp.ones(2), 'n': 3}

@@ -136,6 +136,11 @@ class ViewsTest(parameterized.TestCase):
     result = new_fn(**{name: {'a': _HOLE, 'b': 20.0}})
     self.assertEqual(result, {'a': 1.0, 'b': 20.0})
 
+  def test_callback_that_does_not_show_its_arguments(self):
+    new_fn = self._view_extra_args(value_fn=dict)['value_fn']
+    result = new_fn(params={'a': _HOLE, 'b': 20.0})
+    self.assertEqual(result, {'params': {'a': 1.0, 'b': 20.0}})
+
   def test_callback_that_writes_to_nodes(self):
     """As BatchNorm does to its statistics, which are not trained."""
     params = {'w': jnp.ones(2), 'stats': {'mean': jnp.zeros(())}}

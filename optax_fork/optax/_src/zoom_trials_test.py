@@ -16,6 +16,7 @@ from optax._src import combine
 from optax._src import linesearch as _linesearch
 from optax._src import jaxpr_test_case
 from optax._src import update
+from optax._src import zoom_trials
 import optax.tree
 
 
@@ -214,6 +215,12 @@ class ZoomLinesearchCostTest(parameterized.TestCase):
       sizes.append(len(re.findall(r'%[\w.-]+', text)))
     per_leaf = (sizes[1] - sizes[0]) / 8
     self.assertLess(sizes[2], sizes[1] + 1.3 * 48 * per_leaf, sizes)
+
+  def test_phase_that_evaluates_twice(self):
+    phase = (None for _ in range(3))
+    next(phase)
+    with self.assertRaisesRegex(TypeError, 'evaluates the function once'):
+      zoom_trials._finish(phase, None)  # pylint: disable=protected-access
 
   def test_batched_loop_evaluates_once(self):
     linesearch = _linesearch.scale_by_zoom_linesearch(5)

@@ -676,6 +676,19 @@ class WalkTest(parameterized.TestCase):
     )
     _assert_trees_equal(actual, expected)
 
+  def test_schedule_of_integers(self):
+    """In low precision, floats alone become weakly typed."""
+
+    def shift(by):
+      return optax.stateless(
+          lambda grads, _: jax.tree.map(lambda g: jnp.roll(g, by), grads)
+      )
+
+    grads = jnp.arange(3, dtype=jnp.bfloat16)
+    tx = optax.inject_hyperparams(shift)(lambda count: count + 1)
+    updates, _ = tx.update(grads, tx.init(grads))
+    self.assertEqual(updates.tolist(), [2, 0, 1])
+
   def test_table_names_arguments_that_exist(self):
     factories = dict(_factories())
     for name, static_args in _static_args.STATIC_ARGS.items():

@@ -213,6 +213,11 @@ class ResolveTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, message):
       _resolving.resolve_mask(lambda params: None, {'a': jnp.ones(2)})
 
+  def test_function_that_returns_a_part_of_the_params(self):
+    params = {'a': jnp.ones(2), 'b': jnp.ones(2)}
+    with self.assertRaisesRegex(ValueError, r'mask\(params\).*where_mask'):
+      _resolving.resolve_mask(lambda p: p['a'], params)
+
   def test_keys_that_do_not_sort(self):
     mask = {'a': {'b': True, 0: True}}
     with self.assertRaisesRegex(

@@ -77,6 +77,11 @@ class CarryOverTest(parameterized.TestCase):
       self.assertNotEmpty(counts)
       new.update(params, found.state, params)
 
+  def test_field_that_is_none_in_one_state(self):
+    old, new = _Pair(jnp.ones(2), None), _Pair(jnp.ones(2), jnp.ones(2))
+    with self.assertRaisesRegex(ValueError, "^At 'second', the old state"):
+      tree.carry_over(old, new)
+
   def test_layer_that_was_none(self):
     part = _PARAMS | {'a': None}
     old, _ = _train(alias.adam(0.1), part)

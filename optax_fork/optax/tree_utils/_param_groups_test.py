@@ -155,6 +155,7 @@ class ParamGroupsTest(parameterized.TestCase):
         "param_groups({'a': {'frozen': True}, where_mask(<lambda>): {'lr_mult':"
         " 1, 'weight_decay': 1}}, weight_decay=0.0).lr_mult",
     )
+    self.assertEndsWith(repr(groups.frozen), ', weight_decay=0.0).frozen')
 
   def test_typos(self):
     for rows, message in (
