@@ -27,6 +27,8 @@ from optax_fork.release import pin
 
 _UNFINISHED = 'unfinished-'
 _DAY = 24 * 60 * 60
+# The modules of each copy of Optax that was loaded, by name.
+_MODULES: dict[types.ModuleType, dict[str, types.ModuleType]] = {}
 
 
 def cache() -> pathlib.Path:
@@ -192,8 +194,8 @@ def load(root: Optional[pathlib.Path] = None) -> types.ModuleType:
     ForkError: when the release is not in the cache and cannot be downloaded.
 
   Examples:
-    >>> from optax_fork import pin
-    >>> from optax_fork import pristine
+    >>> from optax_fork.release import pin
+    >>> from optax_fork.release import pristine
     >>> import optax
     >>> upstream = pristine.load()
     >>> upstream.__version__ == pin.version()
@@ -202,12 +204,7 @@ def load(root: Optional[pathlib.Path] = None) -> types.ModuleType:
     False
   """
   path = str(root or directory())
-
-  def taken():
-    names = [n for n in sys.modules if n == 'optax' or n.startswith('optax.')]
-    return {name: sys.modules.pop(name) for name in names}
-
-  fork = taken()
+  fork = _taken()
   sys.path.insert(0, path)
   try:
     upstream = importlib.import_module('optax')
@@ -218,5 +215,24 @@ def load(root: Optional[pathlib.Path] = None) -> types.ModuleType:
     return upstream
   finally:
     sys.path.remove(path)
-    taken()
+    modules = _taken()
+    if 'optax' in modules:
+      _MODULES[modules['optax']] = modules
     sys.modules.update(fork)
+
+
+@contextlib.contextmanager
+def by_name(optax: types.ModuleType) -> Iterator[None]:
+  """Lets imports and pickles find a copy that ``load`` returned, in a block."""
+  others = _taken()
+  sys.modules.update(_MODULES.get(optax, others))
+  try:
+    yield
+  finally:
+    _taken()
+    sys.modules.update(others)
+
+
+def _taken() -> dict[str, types.ModuleType]:
+  names = [n for n in sys.modules if n == 'optax' or n.startswith('optax.')]
+  return {name: sys.modules.pop(name) for name in names}

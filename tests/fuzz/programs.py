@@ -178,7 +178,7 @@ def run(program: Program, optax, describe):
     describe: a function of a line's number and the variables after it.
   """
   names = _namespace() | {'optax': optax}
-  with warnings.catch_warnings():
+  with warnings.catch_warnings(), pristine.by_name(optax):
     warnings.simplefilter('ignore')
     for number, line in enumerate(program.lines):
       names['out'] = None
@@ -650,10 +650,11 @@ def program(choices: Choices) -> Program:
   ]
   leaves = set(jax.tree.leaves(params))
   if leaves & {*OTHERS}:
-    # Optimizers do not see params without a gradient. What is compiled takes a
-    # Python float for an array, which is a param then.
-    traced = '|jit|scan|eval_shape|vmap|jax.grad' * ('0.5' in leaves)
-    words = f'= without{traced}'
+    # Optimizers do not see params without a gradient, and `jax.grad` takes no
+    # integers. What is compiled takes a Python float for an array, which is a
+    # param then.
+    traced = '|jit|scan|eval_shape|vmap' * ('0.5' in leaves)
+    words = f'= without|jax.grad{traced}'
     uses = [_STEP if re.search(words, use) else use for use in uses]
   return Program(params, optimizer, tuple(optimizers.trees), tuple(uses))
 
