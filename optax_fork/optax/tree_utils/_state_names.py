@@ -37,11 +37,11 @@ class OutsideOfOutputs:
   def _outputs(self) -> list[tuple[Any, ...]]:
     """The paths of the auxiliary outputs in the state."""
     # Both import this module.
-    # pylint: disable=g-import-not-at-top,import-outside-toplevel
+    # pylint: disable=g-import-not-at-top,import-outside-toplevel,cyclic-import
     from optax._src import linesearch
     from optax.tree_utils import _state_utils
 
-    # pylint: enable=g-import-not-at-top,import-outside-toplevel
+    # pylint: enable=g-import-not-at-top,import-outside-toplevel,cyclic-import
     is_found = lambda x: isinstance(x, linesearch.LinesearchAuxState)
     found = _state_utils._tree_leaves_with_named_tuple_path(
         self.state, is_leaf=is_found
