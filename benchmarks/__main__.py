@@ -7,6 +7,7 @@ import pathlib
 import re
 
 from benchmarks import adamw
+from benchmarks import eager
 from benchmarks import engine
 from benchmarks import frozen
 from benchmarks import lbfgs
@@ -77,7 +78,7 @@ def main() -> None:
     return
   chosen = [
       case
-      for group in (adamw, lbfgs, solves, masks, frozen, raw_models)
+      for group in (adamw, lbfgs, solves, masks, frozen, raw_models, eager)
       for case in group.cases(arguments.quick)
       if re.search(arguments.only or '', case.name)
   ]

@@ -312,6 +312,7 @@ _PLOTS = {
     'masks': _ratios,
     'frozen step': _steps,
     'raw model': _steps,
+    'eager': _ratios,
 }
 
 

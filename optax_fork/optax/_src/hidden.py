@@ -15,6 +15,27 @@ from optax._src import raw
 from optax._src import views
 
 
+def is_plain(updates: Any, params: Any) -> bool:
+  """Whether params and updates are arrays alone, as mostly: none is set aside.
+
+  Args:
+    updates: the updates.
+    params: the params.
+
+  Returns:
+    Whether all params are arrays of inexact dtype, and each has an update. It
+    takes half the time of what follows where this is False.
+  """
+  leaves, treedef = jax.tree.flatten(updates)
+  others = views.subtrees_at(treedef, params)
+  if others is None:
+    return False
+  kinds = raw.get_distinct(others)
+  is_param = lambda x: jax.tree_util.all_leaves([x]) and raw.is_param(x)
+  has_float0 = any(map(is_float0, raw.get_distinct(leaves)))
+  return all(map(is_param, kinds)) and not has_float0
+
+
 def set_aside(
     updates: Any, params: Any
 ) -> Optional[tuple[Any, Callable[[Any], Any]]]:
@@ -31,7 +52,8 @@ def set_aside(
   """
   # As in `init`, which has state for all leaves if there is no such view.
   is_raw = raw.get_view(params) is not params
-  if not is_raw and not any(map(is_float0, jax.tree.leaves(updates))):
+  kinds = raw.get_distinct(jax.tree.leaves(updates))
+  if not is_raw and not any(map(is_float0, kinds)):
     return None
   leaves, treedef = jax.tree.flatten(updates, is_leaf=views.has_no_leaves)
   others = views.subtrees_at(treedef, params) if is_raw else None

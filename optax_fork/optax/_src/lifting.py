@@ -74,13 +74,15 @@ def call_update(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
   """Calls a function that takes updates, a state and params of a raw model."""
   named = dict(zip(_NAMES, args)) | kwargs
   updates, params = named.get('updates'), named.get('params')
-  found = hidden.set_aside(updates, params)
-  if found is not None:
-    updates = found[0]
-    args, kwargs = _replace(args, kwargs, updates=updates)
-  if params is not None:
-    params, kwargs = raw.align_args(updates, params, kwargs)
-    args, kwargs = _replace(args, kwargs, params=params)
+  found = None
+  if not hidden.is_plain(updates, params):
+    found = hidden.set_aside(updates, params)
+    if found is not None:
+      updates = found[0]
+      args, kwargs = _replace(args, kwargs, updates=updates)
+    if params is not None:
+      params, kwargs = raw.align_args(updates, params, kwargs)
+      args, kwargs = _replace(args, kwargs, params=params)
   try:
     result = fn(*args, **kwargs)
   except Exception as error:
@@ -130,10 +132,12 @@ def lift(init: Any, update: Any) -> tuple[Any, Any]:
   )
 
 
-def unlift(init: Any, update: Any) -> tuple[Any, Any]:
-  """Gets back what ``lift`` was given."""
-  return tuple(
-      fn.__wrapped__ if isinstance(fn, _Lifted) else fn for fn in (init, update)
+def unlift(tx: Any) -> Any:
+  """Gets the functions of a transformation as `lift` was given them."""
+  if not isinstance(tx, Transformation):
+    return tx
+  return _Functions(
+      *(fn.__wrapped__ if isinstance(fn, _Lifted) else fn for fn in tx)
   )
 
 
@@ -154,7 +158,7 @@ class Transformation(_Functions):
 
   def __getnewargs__(self):
     # Pickles and copies hold the functions alone, as they did before.
-    return unlift(*self)
+    return tuple(unlift(self))
 
   @classmethod
   def _make(cls, iterable):  # pylint: disable=arguments-differ

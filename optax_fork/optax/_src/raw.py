@@ -49,6 +49,14 @@ def is_no_param(leaf: Any) -> bool:
   return not _is_inexact(leaf.dtype) if is_array(leaf) else is_static(leaf)
 
 
+def get_distinct(leaves: list[Any]) -> list[Any]:
+  """Gets a leaf of each type and dtype: where all are arrays, these are few."""
+  try:
+    return list({(type(x), x.dtype): x for x in leaves}.values())
+  except (AttributeError, TypeError):  # No dtype, or not one of NumPy's.
+    return leaves
+
+
 def dtype_of_first(params: Any) -> Any:
   """Gets the dtype of the first param, be it a struct or a Python float."""
   leaf = next(iter(jax.tree.leaves(params)), 0.0)
@@ -76,7 +84,7 @@ def is_raw(tree: Any) -> bool:
     bool, be it an array or not, a PRNG key, or what is neither an array (or has
     a shape and a dtype as an array does) nor a number.
   """
-  leaves = jax.tree.leaves(tree)
+  leaves = get_distinct(jax.tree.leaves(tree))
   has_others = any(map(is_no_param, leaves))
   return has_others and any(x is not None for x in get_kept(leaves))
 
