@@ -47,7 +47,7 @@ def cases(quick: bool) -> Iterator[engine.Case]:
   """Yields the cases of this group, small ones if ``quick``."""
   leaves = 20 if quick else 200
   yield engine.Case(
-      f'eager/SGD/{leaves} leaves',
+      f'eager/SGD, {leaves} leaves',
       {
           library: functools.partial(_ready, library, _sgd, leaves)
           for library in (peers.PRISTINE, peers.FORK)
@@ -55,7 +55,7 @@ def cases(quick: bool) -> Iterator[engine.Case]:
       tolerance=0.0,
   )
   yield engine.Case(
-      f'eager/chain/{leaves} leaves',
+      f'eager/chain, {leaves} leaves',
       {
           name: functools.partial(
               _ready, peers.FORK, functools.partial(_chain, links=n), leaves
