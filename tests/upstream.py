@@ -50,21 +50,12 @@ _LONG = (
     # steps or programs with those of pristine Optax, and the regression tests
     # compare the compact form with the two loops.
     'CompactTest',
-    'contrib/_galore_test.py',
     'LBFGSTest',
     'contrib/_muon_test.py',
     # Backtracking from many starts: the equivalence tests compare its steps.
     'BacktrackingLinesearchTest',
-    # The equivalence tests compare injected optimizers with plain ones.
-    'InjectPrecisionTest',
     # Sharded steps: the tests of devices compare them with those of one device.
     'ShardingTest',
-    # What the patches change of these modules is a few lines.
-    'DifferentiallyPrivateAggregateTest',
-    'MicrobatchingTest',
-    # What is compiled for hundreds of leaves, and no result.
-    'test_code_grows_with_the_leaves',
-    'test_many_small_leaves_take_few_kernels',
 )
 
 

@@ -28,6 +28,9 @@ _NOT_CARRIED = (
     'error',
 )
 
+# As many leaves may be fused: what it takes to compile them is not felt.
+_FEW_LEAVES = 10
+
 
 def try_stepsize(
     evaluate: Callable[..., tuple[Any, ...]],
@@ -56,7 +59,9 @@ def try_stepsize(
 
   def note(stepsize, *phases):
     _, value, grad, slope = evaluate(fn, params, stepsize, updates, fn_kwargs)
-    result = stepsize, _not_fused(value), grad, _not_fused(slope)
+    if len(jax.tree.leaves(updates)) > _FEW_LEAVES:
+      value, slope = _not_fused(value), _not_fused(slope)
+    result = stepsize, value, grad, slope
     return [_finish(phase, result) for phase in phases]
 
   types = [(x.dtype, x.weak_type) for x in (search_stepsize, zoom_stepsize)]
