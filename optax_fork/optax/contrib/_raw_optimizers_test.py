@@ -7,7 +7,7 @@ from absl.testing import parameterized
 import jax
 from optax._src import alias
 from optax._src import base
-from optax._src import raw_model_test_case
+from optax._src.models import raw_model_test_case
 from optax._src import test_utils
 from optax.contrib import _common_test
 from optax.contrib import _sam

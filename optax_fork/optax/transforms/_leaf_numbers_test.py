@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from optax._src import raw_model_test_case
+from optax._src.models import raw_model_test_case
 from optax._src import test_utils
 
 _PARAMS = {

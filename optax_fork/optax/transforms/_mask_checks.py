@@ -17,8 +17,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from optax._src import base
-from optax._src import nnx_types
-from optax._src import views
+from optax._src.models import nnx_types
+from optax._src.models import views
 from optax.tree_utils import _state_utils
 
 _WANTED_LEAVES = 'the leaves of a mask must be booleans (or 0 or 1)'

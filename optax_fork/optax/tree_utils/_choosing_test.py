@@ -16,7 +16,7 @@ from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 import optax
-from optax._src import raw_model_test_case
+from optax._src.models import raw_model_test_case
 from optax._src import test_utils
 import optax.tree
 

@@ -9,8 +9,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from optax._src import base
-from optax._src import raw
-from optax._src import whole_params
+from optax._src.models import seam
+from optax._src.models import views
 from optax.transforms import _resolving
 from optax.tree_utils import _flat_params
 from optax.tree_utils import _html_tables
@@ -62,7 +62,7 @@ def describe(params: base.Params, choice: Any = None) -> str:
     False       1           6
     total       2           9
   """
-  model, params = params, raw.get_view(params)
+  model, params = params, views.get_view(params)
   flat = _flat_params.FlatParams(params)
   leaves = [
       (path, leaf) for path, leaf in zip(flat.paths, flat.leaves)
@@ -73,7 +73,7 @@ def describe(params: base.Params, choice: Any = None) -> str:
     chosen = [None] * len(leaves)
   else:
     chosen = []
-    with whole_params.remember(model):
+    with seam.remember_params(model):
       tree = _resolving.resolve(
           choice,
           params,

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors of functions ``tree_*`` that get a raw model instead of params."""
 
-from optax._src import mistakes
+from optax._src import notes
 from optax.tree_utils import _casting
 from optax.tree_utils import _random
 from optax.tree_utils import _tree_math
@@ -37,4 +37,4 @@ def add() -> None:
   """Lets these functions name the leaf that is not a param, if they fail."""
   for module in (_casting, _random, _tree_math):
     for name in vars(module).keys() & set(_TAKE_PARAMS):
-      setattr(module, name, mistakes.of_params(getattr(module, name)))
+      setattr(module, name, notes.of_params(getattr(module, name)))

@@ -10,10 +10,10 @@ from typing import Any, Optional
 
 import jax
 from optax._src import base
-from optax._src import nnx_types
-from optax._src import raw
-from optax._src import views
-from optax._src import whole_params
+from optax._src.models import leaf_kinds
+from optax._src.models import nnx_types
+from optax._src.models import seam
+from optax._src.models import views
 from optax.transforms import _masking
 from optax.tree_utils import _state_utils
 
@@ -72,11 +72,11 @@ class FlatParams:
   @functools.cached_property
   def is_choosable(self) -> list[bool]:
     """Whether leaves are to be chosen: of raw models, those that are params."""
-    if not raw.is_raw(self.params):
+    if not leaf_kinds.is_raw(self.params):
       return [not hole for hole in self._holes]
     return [
         not hole and kept is not None
-        for hole, kept in zip(self._holes, raw.get_kept(self.leaves))
+        for hole, kept in zip(self._holes, leaf_kinds.get_kept(self.leaves))
     ]
 
   @functools.cached_property
@@ -94,7 +94,7 @@ class FlatParams:
 
   def find_whole(self) -> Optional['FlatParams']:
     """Finds the params of which these are a part, or None."""
-    whole = FlatParams(whole_params.get())
+    whole = FlatParams(seam.whole_params())
     if whole.is_whole and self._is_part_of(whole.params):
       return whole
     return self if self.is_whole else None
@@ -138,9 +138,9 @@ class Chooser(abc.ABC):
       ValueError: If something that is looked for is not there, as in a single
         leaf of the params.
     """
-    is_number = isinstance(params, int) or raw.is_array(params)
+    is_number = isinstance(params, int) or leaf_kinds.is_array(params)
     is_scalar = not getattr(params, 'shape', ())
-    if is_number and is_scalar and not raw.is_param(params):
+    if is_number and is_scalar and not leaf_kinds.is_param(params):
       raise TypeError(
           f'{self!r} is called with an integer, as a schedule is called with'
           ' the step count, but it chooses among params. Pass it'

@@ -3,7 +3,7 @@
 """Tests for methods in `optax.tree_utils._flat_params.py`."""
 
 from absl.testing import absltest
-from optax._src import raw_model_test_case
+from optax._src.models import raw_model_test_case
 from optax.transforms import _masking
 from optax.tree_utils import _flat_params
 

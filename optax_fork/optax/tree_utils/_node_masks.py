@@ -7,7 +7,7 @@ import dataclasses
 from typing import Any, Union
 
 import jax
-from optax._src import nnx_types
+from optax._src.models import nnx_types
 from optax.transforms import _mask_checks
 from optax.tree_utils import _flat_params
 from optax.tree_utils import _mask_algebra

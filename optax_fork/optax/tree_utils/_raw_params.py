@@ -3,7 +3,7 @@
 """Get the params of raw models."""
 
 from optax._src import base
-from optax._src import raw
+from optax._src.models import views
 
 
 def params(model: base.PyTree) -> base.Params:
@@ -32,4 +32,4 @@ def params(model: base.PyTree) -> base.Params:
     >>> print(optax.tree.norm(optax.tree.params(model)))
     5.0
   """
-  return raw.get_view(model)
+  return views.get_view(model)

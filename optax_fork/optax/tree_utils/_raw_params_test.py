@@ -10,10 +10,10 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
+from optax._src.models import raw_model_test_case
+from optax._src import test_utils
 from optax import tree
 from optax import tree_utils
-from optax._src import raw_model_test_case
-from optax._src import test_utils
 
 _ARGS = {
     'add': lambda m: (m, m),

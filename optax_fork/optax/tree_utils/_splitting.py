@@ -7,9 +7,8 @@ from typing import Any, Union
 
 import jax
 from optax._src import base
-from optax._src import raw
-from optax._src import views
-from optax._src import whole_params
+from optax._src.models import seam
+from optax._src.models import views
 from optax.transforms import _mask_checks
 from optax.transforms import _resolving
 
@@ -67,8 +66,8 @@ def split(
 
   .. seealso:: :func:`optax.tree.join`, :func:`optax.selective_transform`
   """
-  view = raw.get_view(params)
-  with whole_params.remember(params):
+  view = views.get_view(params)
+  with seam.remember_params(params):
     bools = _resolving.resolve_mask(mask, view)
   trained = jax.tree.map(
       lambda m, p: jax.tree.map(lambda leaf: leaf if m else None, p),

@@ -7,13 +7,13 @@ from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 import numpy as np
-from optax import tree
 from optax._src import alias
-from optax._src import raw_model_test_case
+from optax._src.models import raw_model_test_case
 from optax._src import test_utils
 from optax._src import update
 from optax.transforms import _freezing
 from optax.transforms import _masking
+from optax import tree
 
 _PARAMS = {
     'body': [np.ones((2, 3), np.float32), np.ones(3, np.float32)],

@@ -1,6 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests for the views of raw models in `raw.py`."""
+"""Tests for raw models and the views of them."""
 
 import dataclasses
 import enum
@@ -10,8 +10,9 @@ from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 import numpy as np
-from optax._src import raw
-from optax._src import raw_model_test_case
+from optax._src.models import leaf_kinds
+from optax._src.models import raw_model_test_case
+from optax._src.models import views
 from optax._src import test_utils
 from optax.transforms import _masking
 
@@ -50,7 +51,7 @@ class ViewTest(parameterized.TestCase):
   )
   def test_params_of_raw_models(self, make):
     param = make()
-    view = raw.get_view({'param': param, 'activation': jnp.tanh})
+    view = views.get_view({'param': param, 'activation': jnp.tanh})
     self.assertIs(view['param'], param)
     self.assertIsNone(view['activation'])
 
@@ -75,7 +76,7 @@ class ViewTest(parameterized.TestCase):
   )
   def test_leaves_that_make_a_model_raw(self, make):
     param = jnp.ones(2)
-    view = raw.get_view({
+    view = views.get_view({
         'leaf': make(),
         'param': param,
         'float': 0.5,
@@ -96,7 +97,7 @@ class ViewTest(parameterized.TestCase):
         'none': None,
         'masked': _masking.MaskedNode(),
     }
-    self.assertIs(raw.get_view(tree), tree)
+    self.assertIs(views.get_view(tree), tree)
 
   def test_trees_without_any_param(self):
     for tree in (
@@ -104,21 +105,21 @@ class ViewTest(parameterized.TestCase):
         jax.random.key(0),
         {'name': 'net', 'count': jnp.arange(2)},
     ):
-      self.assertIs(raw.get_view(tree), tree)
+      self.assertIs(views.get_view(tree), tree)
 
   def test_floats_are_params_where_there_are_no_arrays(self):
     tree = {'count': 3, 'rate': 0.5}
-    self.assertEqual(raw.get_view(tree), {'count': None, 'rate': 0.5})
+    self.assertEqual(views.get_view(tree), {'count': None, 'rate': 0.5})
     for params in (jax.ShapeDtypeStruct((), jnp.float16), np.float16(0), 0.5):
-      self.assertIsInstance(raw.dtype_of_first([params]), np.dtype)
+      self.assertIsInstance(leaf_kinds.dtype_of_first([params]), np.dtype)
 
   def test_nodes_that_take_no_none(self):
     tree = {'a': _Checked(True), 'w': jnp.ones(2)}
-    self.assertIs(raw.get_view(tree), tree)
+    self.assertIs(views.get_view(tree), tree)
 
   def test_traced_key_makes_a_model_raw(self):
     is_raw = []
-    jax.jit(lambda tree: is_raw.append(raw.is_raw(tree)))(
+    jax.jit(lambda tree: is_raw.append(leaf_kinds.is_raw(tree)))(
         {'param': jnp.ones(2), 'key': jax.random.key(0)}
     )
     self.assertEqual(is_raw, [True])
@@ -129,7 +130,7 @@ class ViewTest(parameterized.TestCase):
     @jax.jit
     def f(weight, key):
       traced = dataclasses.replace(model, weight=weight, key=key)
-      return raw.get_view(traced)
+      return views.get_view(traced)
 
     view = f(model.weight, model.key)
     test_utils.assert_trees_all_equal(view, model.params())

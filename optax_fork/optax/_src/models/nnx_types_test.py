@@ -15,10 +15,10 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
-from optax import contrib
 from optax._src import alias
-from optax._src import nnx_types
+from optax._src.models import nnx_types
 from optax._src import test_utils
+from optax import contrib
 from optax.transforms import _combining
 from optax.transforms import _masking
 

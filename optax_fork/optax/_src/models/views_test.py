@@ -13,9 +13,10 @@ import numpy as np
 from optax._src import alias
 from optax._src import base
 from optax._src import linesearch
+from optax._src.models import callbacks
+from optax._src.models import views
 from optax._src import test_utils
 from optax._src import update
-from optax._src import views
 from optax.contrib import _dog
 from optax.transforms import _combining
 from optax.transforms import _freezing
@@ -107,7 +108,7 @@ class ViewsTest(parameterized.TestCase):
 
   def _view_extra_args(self, **extra_args):
     full, view = {'a': 1.0, 'b': 2.0}, {'a': _HOLE, 'b': 2.0}
-    return views.view_extra_args(
+    return callbacks.view_extra_args(
         extra_args,
         view,
         to_view=lambda tree: tree | {'a': _HOLE},

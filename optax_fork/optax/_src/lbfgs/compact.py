@@ -29,7 +29,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from optax._src import base
-from optax._src import leaf_groups
+from optax._src.lbfgs import leaf_groups
 from optax._src import numerics
 import optax.tree
 

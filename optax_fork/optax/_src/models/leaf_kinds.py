@@ -1,20 +1,18 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Take the params out of raw models, and put them back.
+"""What a leaf of the params can be.
 
 A model is *raw* if it holds more than params: an Equinox module, say, whose
 leaves are arrays, activation functions, sizes and flags. Optimizers work on a
 *view* of it: the same tree, with ``None`` for the other leaves.
 """
 
-from collections.abc import Callable
 import functools
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from optax._src import views
 
 
 def is_array(leaf: Any) -> bool:
@@ -44,9 +42,14 @@ def is_static(leaf: Any) -> bool:
   return not is_float and not hasattr(leaf, '__jax_array__')
 
 
-def is_no_param(leaf: Any) -> bool:
+def cannot_be_param(leaf: Any) -> bool:
   """Whether no gradient can reach a leaf, so that it cannot be a param."""
   return not _is_inexact(leaf.dtype) if is_array(leaf) else is_static(leaf)
+
+
+def is_float0(leaf: Any) -> bool:
+  """Whether a leaf is what ``jax.grad`` gives for an integer."""
+  return getattr(leaf, 'dtype', None) == jax.dtypes.float0
 
 
 def get_distinct(leaves: list[Any]) -> list[Any]:
@@ -85,59 +88,5 @@ def is_raw(tree: Any) -> bool:
     a shape and a dtype as an array does) nor a number.
   """
   leaves = get_distinct(jax.tree.leaves(tree))
-  has_others = any(map(is_no_param, leaves))
+  has_others = any(map(cannot_be_param, leaves))
   return has_others and any(x is not None for x in get_kept(leaves))
-
-
-def get_view(tree: Any) -> Any:
-  """Gets the params of a raw model, with ``None`` for its other leaves.
-
-  Args:
-    tree: a PyTree.
-
-  Returns:
-    The view, or the tree itself if it is not raw, or if its nodes don't take
-    None.
-  """
-  if not is_raw(tree):
-    return tree
-  leaves, treedef = jax.tree.flatten(tree)
-  return views.with_leaves(tree, treedef, get_kept(leaves))
-
-
-def align(params: Any, updates: Any) -> Any:
-  """Gets a view of raw params, with ``None`` wherever the updates are."""
-  part = views.align(params, updates)
-  return part if part is params or is_raw(params) else params
-
-
-def align_args(
-    updates: Any, params: Any, extra_args: dict[str, Any]
-) -> tuple[Any, dict[str, Any]]:
-  """Aligns raw params with the updates, and the functions of params too."""
-  part = align(params, updates)
-  if part is params:
-    return params, extra_args
-  return part, views.view_extra_args(
-      extra_args,
-      part,
-      to_view=lambda tree: views.align(tree, updates),
-      to_full=lambda view: views.join(view, params),
-  )
-
-
-def view_function(
-    fn: Callable[..., Any], model: Any, grad: Any
-) -> tuple[Callable[..., Any], Any]:
-  """Gets a function of the params of a model, and these.
-
-  Args:
-    fn: function of what may be a raw model, and of other arguments.
-    model: the model, or params.
-    grad: a gradient of the params. Those that have none are left out.
-
-  Returns:
-    The function, whose first argument is a view of the model, and the view.
-  """
-  view = views.align(get_view(model), grad)
-  return lambda p, *a, **kw: fn(views.join(p, model), *a, **kw), view

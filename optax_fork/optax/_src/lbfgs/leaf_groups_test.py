@@ -9,7 +9,7 @@ from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 import numpy as np
-from optax._src import leaf_groups
+from optax._src.lbfgs import leaf_groups
 from optax._src import test_utils
 
 

@@ -9,7 +9,7 @@ from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 from optax._src import alias
-from optax._src import raw_model_test_case
+from optax._src.models import raw_model_test_case
 from optax._src import test_utils
 from optax._src import update
 

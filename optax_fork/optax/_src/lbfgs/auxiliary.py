@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from optax._src import base
-from optax._src import raw
+from optax._src.models import leaf_kinds
 
 
 def check_like(aux_like: base.PyTree) -> base.PyTree:
@@ -130,7 +130,8 @@ def _is_like(x: Any, y: Any) -> bool:
 
 
 def _is_array(leaf: Any) -> bool:
-  return raw.is_array(leaf) or isinstance(leaf, (bool, int, float, complex))
+  is_number = isinstance(leaf, (bool, int, float, complex))
+  return is_number or leaf_kinds.is_array(leaf)
 
 
 def _show(leaf: Any) -> str:

@@ -6,7 +6,6 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
-from optax import tree
 from optax._src import alias
 from optax._src import base
 from optax._src import wrappers
@@ -15,6 +14,7 @@ from optax.transforms import _combining
 from optax.transforms import _freezing
 from optax.transforms import _layouts
 from optax.transforms import _masking
+from optax import tree
 
 
 def _model():

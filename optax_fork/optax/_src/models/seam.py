@@ -1,23 +1,49 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Lift the functions of transformations, so that they take raw models.
+"""Where transformations are made: from here on they take raw models.
 
-`raw.py` says what a raw model is, and how its params are taken out of it.
+`leaf_kinds.py` says what a raw model is, `views.py` how its params are taken
+out of it.
 """
 
+from collections.abc import Iterator
+import contextlib
+import contextvars
 import functools
 from typing import Any, NamedTuple
 
 import jax
-from optax._src import hidden
-from optax._src import mistakes
-from optax._src import raw
-from optax._src import whole_params
+from optax._src.models import callbacks
+from optax._src.models import views
+from optax._src import notes
 
 _NAMES = ('updates', 'state', 'params')  # What `update` takes by position.
+_WHOLE_PARAMS = contextvars.ContextVar('whole_params', default=None)
 
 
-class _Lifted:
+@contextlib.contextmanager
+def remember_params(params: Any) -> Iterator[None]:
+  """Remembers params, unless an outer ``init`` has remembered more."""
+  if _WHOLE_PARAMS.get() is not None:
+    yield
+    return
+  token = _WHOLE_PARAMS.set(params)
+  try:
+    yield
+  finally:
+    _WHOLE_PARAMS.reset(token)
+
+
+def whole_params() -> Any:
+  """Returns the params of the outermost ``init``, or None if none runs.
+
+  A wrapped optimizer sees a part of them. What chooses among params can be
+  checked against all of them, so that a typo is an error there too.
+  """
+  return _WHOLE_PARAMS.get()
+
+
+class _Wrapped:
   """A function of a ``GradientTransformation`` that takes raw models.
 
   It can be compared, copied, printed, inspected, searched for attributes and
@@ -47,13 +73,13 @@ class _Lifted:
     return repr(self.__wrapped__)
 
 
-class _Init(_Lifted):
+class _Init(_Wrapped):
 
   def __call__(self, *args, **kwargs):
     return call_init(self.__wrapped__, args, kwargs)
 
 
-class _Update(_Lifted):
+class _Update(_Wrapped):
 
   def __call__(self, *args, **kwargs):
     return call_update(self.__wrapped__, args, kwargs)
@@ -63,10 +89,10 @@ def call_init(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
   """Calls a function that takes params with those of a raw model."""
   params = args[0] if args else kwargs.get('params')
   if args:
-    args = (raw.get_view(params), *args[1:])
+    args = (views.get_view(params), *args[1:])
   elif 'params' in kwargs:
-    kwargs = kwargs | {'params': raw.get_view(params)}
-  with whole_params.remember(params):
+    kwargs = kwargs | {'params': views.get_view(params)}
+  with remember_params(params):
     return fn(*args, **kwargs)
 
 
@@ -75,18 +101,18 @@ def call_update(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
   named = dict(zip(_NAMES, args)) | kwargs
   updates, params = named.get('updates'), named.get('params')
   found = None
-  if not hidden.is_plain(updates, params):
-    found = hidden.set_aside(updates, params)
+  if not views.is_plain(updates, params):
+    found = views.set_aside(updates, params)
     if found is not None:
       updates = found[0]
       args, kwargs = _replace(args, kwargs, updates=updates)
     if params is not None:
-      params, kwargs = raw.align_args(updates, params, kwargs)
+      params, kwargs = callbacks.align(updates, params, kwargs)
       args, kwargs = _replace(args, kwargs, params=params)
   try:
     result = fn(*args, **kwargs)
   except Exception as error:
-    mistakes.explain(error, named)
+    notes.explain(error, named)
     raise
   if found is None:
     return result
@@ -94,7 +120,7 @@ def call_update(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
   return found[1](updates), state
 
 
-def lift_methods(cls: type[Any]) -> type[Any]:
+def take_models(cls: type[Any]) -> type[Any]:
   """Lets the methods ``init`` and ``update`` of a class take raw params."""
   init, update = cls.init, cls.update
   cls.init = functools.wraps(init)(
@@ -122,22 +148,22 @@ for _cls in (_Init, _Update):
   )
 
 
-def lift(init: Any, update: Any) -> tuple[Any, Any]:
+def wrap(init: Any, update: Any) -> tuple[Any, Any]:
   """Lets the functions of a transformation take raw params."""
   # Where transformations are mapped as PyTrees, they may hold anything.
-  is_liftable = lambda fn: callable(fn) and not isinstance(fn, _Lifted)
+  can_be_wrapped = lambda fn: callable(fn) and not isinstance(fn, _Wrapped)
   return (
-      _Init(init) if is_liftable(init) else init,
-      _Update(update) if is_liftable(update) else update,
+      _Init(init) if can_be_wrapped(init) else init,
+      _Update(update) if can_be_wrapped(update) else update,
   )
 
 
-def unlift(tx: Any) -> Any:
-  """Gets the functions of a transformation as `lift` was given them."""
+def unwrap(tx: Any) -> Any:
+  """Gets the functions of a transformation as `wrap` was given them."""
   if not isinstance(tx, Transformation):
     return tx
   return _Functions(
-      *(fn.__wrapped__ if isinstance(fn, _Lifted) else fn for fn in tx)
+      *(fn.__wrapped__ if isinstance(fn, _Wrapped) else fn for fn in tx)
   )
 
 
@@ -154,13 +180,13 @@ class Transformation(_Functions):
 
   def __new__(cls, init: Any, update: Any):
     # All transformations come here, so this is where they take raw models.
-    return super().__new__(cls, *lift(init, update))
+    return super().__new__(cls, *wrap(init, update))
 
   def __getnewargs__(self):
     # Pickles and copies hold the functions alone, as they did before.
-    return tuple(unlift(self))
+    return tuple(unwrap(self))
 
   @classmethod
   def _make(cls, iterable):  # pylint: disable=arguments-differ
     # `_replace` comes here, which calls no `__new__`.
-    return super()._make(lift(*super()._make(iterable)))
+    return super()._make(wrap(*super()._make(iterable)))

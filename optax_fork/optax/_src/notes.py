@@ -14,8 +14,8 @@ import types
 from typing import Any, Optional, ParamSpec, TypeVar
 
 import jax
-from optax._src import nnx_types
-from optax._src import raw
+from optax._src.models import leaf_kinds
+from optax._src.models import nnx_types
 
 _P = ParamSpec('_P')
 _T = TypeVar('_T')
@@ -107,10 +107,10 @@ def _is_optax(frame: types.FrameType) -> bool:
 
 
 def _of_model(arguments: tuple[Any, ...]) -> Optional[str]:
-  for tree in filter(raw.is_raw, arguments):
+  for tree in filter(leaf_kinds.is_raw, arguments):
     for path, leaf in _leaves(tree):
       is_fine = isinstance(leaf, int) or _is_hole(leaf)
-      if raw.is_static(leaf) and not is_fine:
+      if leaf_kinds.is_static(leaf) and not is_fine:
         return (
             f'the model has {leaf!r} at {path!r}, which is no param.'
             ' `optax.tree.params(model)` gives the params of a model.'

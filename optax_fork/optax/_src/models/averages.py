@@ -10,14 +10,15 @@ import functools
 from typing import Any
 
 import jax
-from optax._src import raw
-from optax._src import views
+from optax._src.models import leaf_kinds
+from optax._src.models import views
 
 
 def _is_model(tree: Any) -> bool:
   """Whether a tree has leaves that are neither arrays nor floats."""
   leaves = jax.tree.leaves(tree)
-  return any(map(raw.is_static, leaves)) and any(map(raw.is_param, leaves))
+  has_params = any(map(leaf_kinds.is_param, leaves))
+  return has_params and any(map(leaf_kinds.is_static, leaves))
 
 
 def _get_averaged(new: Any, old: Any) -> Any:
@@ -27,8 +28,8 @@ def _get_averaged(new: Any, old: Any) -> Any:
   olds = views.subtrees_at(treedef, old)
   if olds is None:
     return new  # Whoever averages says that they differ.
-  is_kept = lambda new, old: raw.is_param(new) or (
-      isinstance(new, float) and raw.is_param(old)
+  is_kept = lambda new, old: leaf_kinds.is_param(new) or (
+      isinstance(new, float) and leaf_kinds.is_param(old)
   )
   kept = [x if is_kept(x, y) else None for x, y in zip(leaves, olds)]
   return views.with_leaves(new, treedef, kept)
@@ -86,7 +87,7 @@ def of_arrays(update: Callable[..., Any]) -> Callable[..., Any]:
     if not (_is_model(new_tensors) or _is_model(old_tensors)):
       return update(new_tensors, old_tensors, steps, update_period)
     # Keys too.
-    is_array = lambda x: raw.is_array(x) or isinstance(x, jax.Array)
+    is_array = lambda x: leaf_kinds.is_array(x) or isinstance(x, jax.Array)
     leaves, treedef = jax.tree.flatten(old_tensors)
     kept = [x if is_array(x) else None for x in leaves]
     old_arrays = views.with_leaves(old_tensors, treedef, kept)

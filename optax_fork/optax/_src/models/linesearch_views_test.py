@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from optax._src import alias
 from optax._src import combine
 from optax._src import linesearch
-from optax._src import raw_model_test_case
+from optax._src.models import raw_model_test_case
 from optax._src import test_utils
 from optax._src import transform
 from optax._src import update

@@ -9,7 +9,7 @@ from optax._src import alias
 from optax._src import alias_test
 from optax._src import base
 from optax._src import lookahead
-from optax._src import raw_model_test_case
+from optax._src.models import raw_model_test_case
 from optax._src import test_utils
 from optax._src import update
 from optax.transforms import _accumulation

@@ -10,8 +10,8 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
-from optax._src import raw_model_test_case
 import optax
+from optax._src.models import raw_model_test_case
 
 
 class NoTransformationTest(parameterized.TestCase):

@@ -1,6 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests for updates of leaves that are not params in `hidden.py`."""
+"""Tests for updates of leaves that are not params."""
 
 from absl.testing import absltest
 from absl.testing import parameterized

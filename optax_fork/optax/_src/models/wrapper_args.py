@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What wrappers hand on to the optimizer that they wrap: views.
 
-`views.py` says what a view is, and which extra args belong to the user.
+`views.py` says what a view is, `callbacks.py` which extra args are the user's.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 import jax
-from optax._src import views
+from optax._src.models import callbacks
+from optax._src.models import views
 import optax.tree
 
 
@@ -32,7 +33,7 @@ def mask(
   Returns:
     The view of the params, and the extra args for an optimizer that sees it.
   """
-  masked_args = masked_args | views.get_output(extra_args)
+  masked_args = masked_args | callbacks.get_output(extra_args)
   if params is None:
     return None, masked_args
   view = mask_pytree(params)
@@ -41,7 +42,9 @@ def mask(
   if jax.tree.structure(grad) != jax.tree.structure(updates):
     return view, masked_args
   to_full = lambda part: views.join(part, params)
-  return view, views.view_extra_args(masked_args, view, mask_pytree, to_full)
+  return view, callbacks.view_extra_args(
+      masked_args, view, mask_pytree, to_full
+  )
 
 
 def flatten(
@@ -67,4 +70,4 @@ def flatten(
   to_full = lambda flat: optax.tree.cast_like(
       unflatten_fn(params, flat), params
   )
-  return view, views.view_extra_args(extra_args, view, flatten_fn, to_full)
+  return view, callbacks.view_extra_args(extra_args, view, flatten_fn, to_full)

@@ -13,10 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 from optax._src import alias
 from optax._src import combine
+from optax._src.lbfgs import jaxpr_test_case
+from optax._src.lbfgs import zoom_trials
 from optax._src import linesearch as _linesearch
-from optax._src import jaxpr_test_case
 from optax._src import update
-from optax._src import zoom_trials
 import optax.tree
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests for the functions that take raw models in `lifting.py`."""
+"""Tests for the functions that take raw models in `seam.py`."""
 
 import copy
 import functools
@@ -13,8 +13,8 @@ from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 from optax._src import base
-from optax._src import hidden
-from optax._src import raw_model_test_case
+from optax._src.models import raw_model_test_case
+from optax._src.models import views
 from optax._src import test_utils
 from optax.transforms import _combining as combining
 
@@ -142,7 +142,7 @@ class LiftTest(parameterized.TestCase):
     tx = combining.chain(make_link(), combining.chain(make_link(), make_link()))
     params = {'w': jnp.ones(2)}
     state = tx.init(params)
-    with mock.patch.object(hidden, 'is_plain', wraps=hidden.is_plain) as look:
+    with mock.patch.object(views, 'is_plain', wraps=views.is_plain) as look:
       tx.update(params, state, params)
     self.assertEqual(look.call_count, 1)
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests for the compact form of the L-BFGS direction in `compact_lbfgs.py`."""
+"""Tests for the compact form of the L-BFGS direction in `compact.py`."""
 
 import re
 from unittest import mock
@@ -11,7 +11,7 @@ import jax
 import jax.export
 import jax.numpy as jnp
 import numpy as np
-from optax._src import jaxpr_test_case
+from optax._src.lbfgs import jaxpr_test_case
 from optax._src import test_utils
 from optax._src import transform
 from optax._src import utils

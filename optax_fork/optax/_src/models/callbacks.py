@@ -1,0 +1,122 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of the params, which belong to the user.
+
+Extra args that are called back with params (``value_fn``, ``obj_fn`` and
+``grad_fn``) get what the user trains: when an optimizer calls them with a view,
+the view is joined with the full params first. Of the gradients that come back,
+the optimizer sees a view. It sees a view of ``grad`` too, if ``value_fn`` comes
+with it, as line searches need. An ``aux`` that comes with it is an output of
+the user's, never a tree like the params.
+"""
+
+from collections.abc import Callable
+import functools
+import inspect
+from typing import Any
+
+import jax
+from optax._src.models import views
+
+_CALLBACKS = ('value_fn', 'obj_fn', 'grad_fn')
+
+
+def view_extra_args(
+    extra_args: dict[str, Any],
+    params_view: Any,
+    to_view: Callable[[Any], Any],
+    to_full: Callable[[Any], Any],
+) -> dict[str, Any]:
+  """Gets the extra args for an optimizer that sees a view of the params.
+
+  Args:
+    extra_args: the extra args that the user gave.
+    params_view: what the optimizer sees of the params.
+    to_view: makes a view of a tree like the params.
+    to_full: joins a view with the full params.
+
+  Returns:
+    The extra args, whose callbacks take views of the params, and whose ``grad``
+    is a view if ``value_fn`` is there. All others are the same.
+  """
+
+  def wrap(name, fn):
+    treedef = jax.tree.structure(params_view)
+    first = _name_of_params(fn)
+
+    # Line searches look for the names of the arguments in the signature, which
+    # stays that of the user's function.
+    @functools.wraps(fn, updated=())
+    def wrapped(*args, **kwargs):
+      view = args[0] if args else kwargs.get(first)
+      # User transforms may call their own functions of the same names with
+      # something else.
+      if jax.tree.structure(view) != treedef:
+        return fn(*args, **kwargs)
+      if args:
+        args = (to_full(view), *args[1:])
+      else:
+        kwargs[first] = to_full(view)
+      result = fn(*args, **kwargs)
+      return to_view(result) if name == 'grad_fn' else result
+
+    return wrapped
+
+  new_args = {
+      name: wrap(name, arg) if name in _CALLBACKS and callable(arg) else arg
+      for name, arg in extra_args.items()
+  }
+  if 'value_fn' in extra_args and 'grad' in extra_args:
+    new_args['grad'] = to_view(extra_args['grad'])
+  return new_args
+
+
+def _name_of_params(fn: Callable[..., Any]) -> str:
+  """Returns the name of the first argument of a function of params."""
+  try:
+    parameters = inspect.signature(fn).parameters.values()
+  except (TypeError, ValueError):  # Some functions are not written in Python.
+    parameters = ()
+  for first in parameters:
+    if first.kind not in (first.VAR_POSITIONAL, first.VAR_KEYWORD):
+      return first.name
+    break
+  return 'params'
+
+
+def get_output(extra_args: dict[str, Any]) -> dict[str, Any]:
+  """Gets what belongs to ``value_fn``, its auxiliary output, by name."""
+  is_output = 'value_fn' in extra_args and 'aux' in extra_args
+  return {'aux': extra_args['aux']} if is_output else {}
+
+
+def align(
+    updates: Any, params: Any, extra_args: dict[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+  """Aligns raw params with the updates, and the functions of params too."""
+  part = views.align_model(params, updates)
+  if part is params:
+    return params, extra_args
+  return part, view_extra_args(
+      extra_args,
+      part,
+      to_view=lambda tree: views.align(tree, updates),
+      to_full=lambda view: views.join(view, params),
+  )
+
+
+def view_function(
+    fn: Callable[..., Any], model: Any, grad: Any
+) -> tuple[Callable[..., Any], Any]:
+  """Gets a function of the params of a model, and these.
+
+  Args:
+    fn: function of what may be a raw model, and of other arguments.
+    model: the model, or params.
+    grad: a gradient of the params. Those that have none are left out.
+
+  Returns:
+    The function, whose first argument is a view of the model, and the view.
+  """
+  view = views.align(views.get_view(model), grad)
+  return lambda p, *a, **kw: fn(views.join(p, model), *a, **kw), view

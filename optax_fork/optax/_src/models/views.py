@@ -1,0 +1,203 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Views of the params, and the way back.
+
+An optimizer does not see what the user trains, but a *view* of it: the params
+of a model, or what a wrapper such as :func:`optax.masked` shows. The rule:
+
+- A view is a tree like the params, with holes: ``MaskedNode`` where a mask
+  leaves something out, ``None`` where a raw model holds something else, and
+  where the updates are ``None``. A view may have another layout too, see
+  :func:`optax.flatten`.
+- Integers, bools and PRNG keys beside params are not params, so a state has
+  nothing for them. Updates for them (zeros, or what ``jax.grad`` gives with
+  ``allow_int``) are set aside, and put back as they are.
+
+A view of a view is a view: each wrapper goes back one step.
+"""
+
+from collections.abc import Callable
+from typing import Any, Optional
+
+import jax
+import jax.numpy as jnp
+from optax._src.models import leaf_kinds
+
+
+def has_no_leaves(x: Any) -> bool:
+  """Whether a view has a hole here: nothing, or nodes without leaves."""
+  return not jax.tree.leaves(x)
+
+
+def subtrees_at(
+    treedef: jax.tree_util.PyTreeDef, tree: Any
+) -> Optional[list[Any]]:
+  """Gets the subtrees of a tree where a structure has its leaves.
+
+  Args:
+    treedef: the structure.
+    tree: the tree.
+
+  Returns:
+    The subtrees, or None if the structure is not a prefix of the tree.
+  """
+  try:
+    return treedef.flatten_up_to(tree)
+  except Exception:  # pylint: disable=broad-exception-caught
+    # JAX has no other way to ask. It compares the static data of custom nodes,
+    # which may raise anything: what can't be compared is not the same.
+    return None
+
+
+def with_leaves(
+    tree: Any, treedef: jax.tree_util.PyTreeDef, leaves: list[Any]
+) -> Any:
+  """Gets a tree with other leaves, or the tree if its nodes don't take them."""
+  try:
+    return treedef.unflatten(leaves)
+  except Exception:  # pylint: disable=broad-exception-caught
+    # Nodes may check what they hold, and not take None.
+    return tree
+
+
+def get_view(tree: Any) -> Any:
+  """Gets the params of a raw model, with ``None`` for its other leaves.
+
+  Args:
+    tree: a PyTree.
+
+  Returns:
+    The view, or the tree itself if it is not raw, or if its nodes don't take
+    None.
+  """
+  if not leaf_kinds.is_raw(tree):
+    return tree
+  leaves, treedef = jax.tree.flatten(tree)
+  return with_leaves(tree, treedef, leaf_kinds.get_kept(leaves))
+
+
+def map_view(f: Callable[[Any, Any], Any], view: Any, full: Any) -> Any:
+  """Maps over a view and the full tree, and keeps what only the latter has."""
+  return jax.tree.map(
+      lambda v, leaf: leaf if has_no_leaves(v) else f(v, leaf),
+      view,
+      full,
+      is_leaf=has_no_leaves,
+  )
+
+
+def join(view: Any, full: Any) -> Any:
+  """Fills the holes of a view from the full tree, whose nodes are copied."""
+  # A module, such as BatchNorm, may write to its nodes when it is called.
+  return map_view(lambda v, _: v, view, jax.tree.map(lambda x: x, full))
+
+
+def align(tree: Any, updates: Any) -> Any:
+  """Gets a view of a tree, with ``None`` wherever the updates are ``None``.
+
+  Args:
+    tree: params, or another tree like the updates.
+    updates: the updates.
+
+  Returns:
+    The view, or the tree itself if nothing is to be left out or if it is not
+    like the updates, such as :class:`optax.LookaheadParams`.
+  """
+  if tree is None or updates is None:
+    return tree
+  if subtrees_at(jax.tree.structure(updates), tree) is not None:
+    return tree
+  leaves, treedef = jax.tree.flatten(updates, is_leaf=lambda u: u is None)
+  subtrees = subtrees_at(treedef, tree)
+  if subtrees is None:
+    return tree
+  part = [None if u is None else t for u, t in zip(leaves, subtrees)]
+  return with_leaves(tree, treedef, part)
+
+
+def align_model(params: Any, updates: Any) -> Any:
+  """Gets a view of raw params, with ``None`` wherever the updates are."""
+  part = align(params, updates)
+  return part if part is params or leaf_kinds.is_raw(params) else params
+
+
+def same_layout(view: Any, full: Any) -> bool:
+  """Whether a view has the structure and the shapes of the full tree."""
+  view_leaves, view_treedef = jax.tree.flatten(view)
+  leaves, treedef = jax.tree.flatten(full)
+  shapes = [jnp.shape(leaf) for leaf in leaves]
+  return view_treedef == treedef and shapes == list(map(jnp.shape, view_leaves))
+
+
+def is_plain(updates: Any, params: Any) -> bool:
+  """Whether params and updates are arrays alone, as mostly: none is set aside.
+
+  Args:
+    updates: the updates.
+    params: the params.
+
+  Returns:
+    Whether all params are arrays of inexact dtype, and each has an update. It
+    takes half the time of what follows where this is False.
+  """
+  leaves, treedef = jax.tree.flatten(updates)
+  others = subtrees_at(treedef, params)
+  if others is None:
+    return False
+  kinds = leaf_kinds.get_distinct(others)
+  is_param = lambda x: jax.tree_util.all_leaves([x]) and leaf_kinds.is_param(x)
+  has_float0 = any(map(leaf_kinds.is_float0, leaf_kinds.get_distinct(leaves)))
+  return all(map(is_param, kinds)) and not has_float0
+
+
+def set_aside(
+    updates: Any, params: Any
+) -> Optional[tuple[Any, Callable[[Any], Any]]]:
+  """Sets updates aside that come for no param.
+
+  Args:
+    updates: the updates.
+    params: the params or None. Without them, only updates of ``float0`` are set
+      aside, since these never come for a param.
+
+  Returns:
+    None if there are no such updates. Otherwise the updates with ``None`` in
+    their places, and a function that puts what was there back into new updates.
+  """
+  # As in `init`, which has state for all leaves if there is no such view.
+  is_raw = get_view(params) is not params
+  kinds = leaf_kinds.get_distinct(jax.tree.leaves(updates))
+  if not is_raw and not any(map(leaf_kinds.is_float0, kinds)):
+    return None
+  leaves, treedef = jax.tree.flatten(updates, is_leaf=has_no_leaves)
+  others = subtrees_at(treedef, params) if is_raw else None
+  if others is None:  # There are none, or they are a pair of trees, say.
+    others = [None] * len(leaves)
+  is_out = [
+      leaf_kinds.is_float0(u) or _is_number(u) and _cannot_be_param(p)
+      for u, p in zip(leaves, others)
+  ]
+  if not any(is_out):
+    return None
+  part = with_leaves(
+      updates, treedef, [None if out else u for out, u in zip(is_out, leaves)]
+  )
+
+  def put_back(new_updates):
+    news = subtrees_at(treedef, new_updates)
+    if news is None:  # There is no place for them in another structure.
+      return new_updates
+    return treedef.unflatten(
+        u if out else new for out, u, new in zip(is_out, leaves, news)
+    )
+
+  return part, put_back
+
+
+def _cannot_be_param(tree: Any) -> bool:
+  is_leaf = tree is not None and jax.tree_util.all_leaves([tree])
+  return is_leaf and leaf_kinds.cannot_be_param(tree)
+
+
+def _is_number(leaf: Any) -> bool:
+  return hasattr(leaf, 'dtype') or isinstance(leaf, (int, float, complex))
