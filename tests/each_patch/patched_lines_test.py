@@ -13,7 +13,10 @@ from tests import upstream
 
 _OMITTED = '*_test.py,*/test_utils.py'
 # What an older JAX needs runs there.
-_SETTINGS = '[report]\nexclude_also = if jax.__version_info__ <\n'
+_SETTINGS = '''[report]
+exclude_also = if jax.__version_info__ <
+partial_also = if jax.__version_info__ >=
+'''
 
 
 def _added(tree):

@@ -77,6 +77,11 @@ class CarryOverTest(parameterized.TestCase):
       self.assertNotEmpty(counts)
       new.update(params, found.state, params)
 
+  def test_field_that_is_none_in_both_states(self):
+    old, new = _Pair(jnp.ones(2), None), _Pair(jnp.zeros(2), None)
+    found = tree.carry_over(old, new)
+    test_utils.assert_trees_all_equal(found.state, old)
+
   def test_field_that_is_none_in_one_state(self):
     old, new = _Pair(jnp.ones(2), None), _Pair(jnp.ones(2), jnp.ones(2))
     with self.assertRaisesRegex(ValueError, "^At 'second', the old state"):

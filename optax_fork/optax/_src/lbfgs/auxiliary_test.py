@@ -135,6 +135,12 @@ class AuxiliaryTest(parameterized.TestCase):
           1.0, state=search.init(1.0)
       )
 
+  def test_casts_refuse_what_does_not_fit(self):
+    # As without the fork's own checks, which come first.
+    with self.assertRaisesRegex(ValueError, 'must be like `aux_like`'):
+      # pylint: disable-next=protected-access
+      _linesearch._cast_aux(jnp.ones(2), like=jnp.zeros(3))
+
 
 if __name__ == '__main__':
   absltest.main()
