@@ -317,9 +317,13 @@ def _raw(case):
       for path, x in jax.tree_util.tree_leaves_with_path(case.program.params)
       if x in (*programs.OTHERS, '0.5')
   ]
+  # A Python float has a gradient, and no state of the optimizer's. What users
+  # write keeps the gradient, and a norm of the gradients has it.
+  has_float = '0.5' in case.program.leaves
   # A structure has None there in the one, and a leaf in the other.
   is_other = lambda key: (
       key.endswith(' is')
+      or has_float and re.search(r'\.out$|\.state\.last\b', key)
       or re.search(r'\.(params|grads|updates|out)\b', key)
       and key.endswith(tuple(paths))
   )
@@ -327,8 +331,6 @@ def _raw(case):
       key: x for key, x in case.old.items()
       if not is_other(key) and key in case.new and case.new[key] == x
   }  # fmt: skip
-  # A Python float has a gradient, and no state.
-  has_float = '0.5' in case.program.leaves
   raised = {'raised': case.old['raised']} if 'raised' in case.old else {}
   case = _on_pristine(_filtered)(case).of(
       lambda key, x: None if is_other(key) else x
@@ -364,6 +366,7 @@ def _is_mixed(program: programs.Program) -> bool:
 
 def _injected(case):
   """Compares with float32, but for what only the rounding is not 0."""
+  given = case
   # Others have the dtypes that they have where nothing is injected.
   case = _near(2**-4, _in_float32, _has_same_dtypes)(case)
   # JAX refuses other dtypes; the fork gets as far as to what else is wrong.
@@ -375,23 +378,24 @@ def _injected(case):
   # A first step hardly depends on the others.
   pattern = rf"({slopes})\['(?!learning_rate|step_size|weight_decay)"
   case = _without(pattern)(case) if slopes else case
-  return _as_not_injected(case) if case.differing else case
+  return _as_not_injected(given, case) if case.differing else case
 
 
-def _as_not_injected(case):
+def _as_not_injected(case, otherwise):
   """Takes what 0.2.8 gives without injection: float16 may overflow there."""
   pattern = r'optax\.inject_hyperparams\(([\w.]+)\)'
   optimizer = re.sub(pattern, r'\1', case.program.optimizer)
   program = case.program._replace(optimizer=optimizer)
   plain = Comparison(program, results(program, pristine_optax()), case.new)
   if _without(r'^\d+\.(state|tx)\b')(plain).differing:
-    return case
+    return otherwise
   return plain._replace(old=case.new)  # Its states have another structure.
 
 
 def _in_float32(program: programs.Program) -> programs.Program:
   params = jax.tree.map(lambda x: _LOW.sub(')', x), program.params)
-  return program._replace(params=params)
+  optimizer = _LOW.sub(')', program.optimizer)  # Numbers that are arrays.
+  return program._replace(params=params, optimizer=optimizer)
 
 
 def _with_static_args(program: programs.Program) -> programs.Program:
@@ -466,7 +470,8 @@ RULES = {
     ),
     'test_state_without_schedule_free': (
         _uses('schedule_free_eval_params'),
-        _error('AttributeError', 'ValueError'),
+        # There may be a state, with z in another layout than the params.
+        _error('AttributeError', 'TypeError|ValueError'),
     ),
     'test_state_of_lbfgs': (_uses('lbfgs'), _without(r'\.inverse_factor$')),
     'test_types_of_a_fresh_line_search': (
@@ -513,7 +518,8 @@ def with_option(added: programs.Added) -> Failure | list[str]:
   if 'inject' in added.option:
     # A schedule has a state of its own, and numbers have weak types.
     case = _without(r'\.count$')(_without_weak_types('')(case))
-    case = _near(2**-6)(case)
+    # The centered moment of a first step is 0 but for rounding.
+    case = _near(1e9 if _uses('centered=True')(case.program) else 2**-6)(case)
   if added.option == 'raw':
     case = _fails_without_params(case)
   if not case.differing:
@@ -522,6 +528,9 @@ def with_option(added: programs.Added) -> Failure | list[str]:
     # The schedule of schedule_free counts from 1, an injected one from 0.
     new = results(added.added, optax)
     program = _with_static_args(added.added)
-    if not differing(results(program, pristine_optax()), new):
+    as_before = Comparison(program, results(program, pristine_optax()), new)
+    if as_before.differing and _has_low(program):
+      as_before = _injected(as_before)
+    if not as_before.differing:
       return ['as on 0.2.8']
   return _failure(case)

@@ -158,7 +158,14 @@ def bind_static(
       others[name] = value
 
   def bound_factory(**others):
-    # A state that was saved before they were static may hold static ones too.
+    for name in others.keys() & static.keys():
+      # A state of 0.2.8 holds what is a number, or can be called, and static
+      # here. Anything else, such as a bool, was set by the user.
+      if not (callable(static[name]) or _is_number(static[name])):
+        raise TypeError(
+            f'{name!r} is static, so that setting it in `hyperparams` of a state'
+            ' would change nothing. Make the optimizer with another value.'
+        )
     arguments = others | static
     positional = [arguments.pop(name) for name in leading]
     return factory(*positional, *args, **arguments)

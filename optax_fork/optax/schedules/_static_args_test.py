@@ -344,6 +344,13 @@ class CheckedScheduleTest(parameterized.TestCase):
     updates, _ = jax.jit(optimizer.update)(params, saved, params)
     _assert_trees_equal(updates, expected)
 
+  def test_bool_that_is_set_in_a_state(self):
+    tx = optax.inject_hyperparams(optax.adam)(0.1, nesterov=True)
+    state = tx.init(jnp.ones(2))
+    state.hyperparams['nesterov'] = False
+    with self.assertRaisesRegex(TypeError, "'nesterov' is static"):
+      tx.update(jnp.ones(2), state)
+
   def test_own_exception_is_kept_with_a_note(self):
     def decay_filter(params):
       return {'w': params['w'].ndim > 1}
