@@ -12,8 +12,8 @@ _BOXES = {
     'release': ((0.13, 0.72), 'Optax 0.2.8', 'the release,\nfrom PyPI'),
     'patches': ((0.13, 0.26), 'patches/', 'backports, to_send'),
     'sent': ((0.40, 0.72), 'Optax, mended', 'what upstream\nwould get'),
-    'ours': ((0.40, 0.26), 'optax_fork/optax/', 'new modules,\nwith their tests'),
-    'hooks': ((0.64, 0.26), 'patches/hooks/', 'where Optax calls\nthe new modules'),
+    'ours': ((0.40, 0.26), 'optax_fork/optax/', 'new modules,\nwith tests'),
+    'hooks': ((0.64, 0.26), 'patches/hooks/', 'where Optax\ncalls them'),
     'wheel': ((0.64, 0.72), 'the fork', 'all of it,\nchecked by digests'),
     'user': ((0.88, 0.72), 'import optax', 'pip install'),
 }
