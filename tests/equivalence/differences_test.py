@@ -237,6 +237,35 @@ class ViewsTest(parameterized.TestCase):
       )
     self.assertEqual(shapes, [{'w': (2, 2), 'b': (2,)}, (6,)])
 
+  def test_gradient_and_output_under_masked(self):
+    sizes = []
+
+    def update(updates, state, params=None, *, grad, aux, **extra_args):
+      del params, extra_args
+      sizes.append([len(jax.tree.leaves(tree)) for tree in (grad, aux)])
+      return updates, state
+
+    for library in (pristine.load(), optax):
+      inner = library.GradientTransformationExtraArgs(
+          lambda params: (), update
+      )
+      for compatible in (False, True):
+        transform = library.masked(
+            inner, {'w': True, 'b': False},
+            mask_compatible_extra_args=compatible,
+        )  # fmt: skip
+        transform.update(
+            _PARAMS, transform.init(_PARAMS), _PARAMS, grad=_PARAMS,
+            aux=_PARAMS, value_fn=lambda params: 0.0,
+        )  # fmt: skip
+    self.assertEqual(sizes, [[2, 2], [1, 1], [1, 2], [1, 2]])
+
+  def test_product_of_other_shapes(self):
+    x, y = jnp.ones((2, 3)), jnp.ones(6)
+    self.assertEqual(pristine.load().tree.vdot(x, y), 6.0)
+    with self.assertRaises(AssertionError):
+      optax.tree.vdot(x, y)
+
   @pytest.mark.sent
   def test_state_without_schedule_free(self):
     with self.assertRaises(AttributeError):

@@ -166,7 +166,8 @@ def explain(error: Exception, arguments: dict[str, Any]) -> None:
 
 def _of_order(updates: Any, state: Any, params: Any) -> Optional[str]:
   """Finds out whether one argument is in the place of another."""
-  kind = _structure(state)
+  # Without leaves, all states are like a single array here.
+  kind = _structure(state) if jax.tree.leaves(state) else None
   if kind == _structure(updates):
     return f'{_IN_THIS_ORDER} The state is a tree like the gradients here.'
   if params is not None and kind == _structure(params):

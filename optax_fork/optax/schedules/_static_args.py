@@ -7,6 +7,7 @@ import contextlib
 import functools
 import inspect
 import re
+import sys
 import types
 import typing
 from typing import Any, Union
@@ -77,8 +78,12 @@ def static_by_default(
   annotations = _annotations(factory)
   while isinstance(factory, functools.partial):
     factory = factory.func
-  is_optax = str(getattr(factory, '__module__', None)).startswith('optax.')
-  static_args = STATIC_ARGS.get(getattr(factory, '__name__', ''), set())
+  # What `functools.wraps` made of Optax's factory has the same name.
+  module = str(getattr(factory, '__module__', None))
+  factory_name = str(getattr(factory, '__name__', None))
+  found = getattr(sys.modules.get(module), factory_name, None)
+  is_optax = module.startswith('optax.') and found is factory
+  static_args = STATIC_ARGS.get(factory_name, set())
 
   def why_static(name, value):
     for kind, reason in _STATIC_TYPES.items():
@@ -91,7 +96,9 @@ def static_by_default(
       return '' if is_schedule else _BY_NAME
     if is_mask and (is_optax or callable(value)):
       return _BY_NAME
-    if is_optax and name in static_args:
+    # A schedule may return a number that Python reads.
+    is_schedule = callable(value) and not name.endswith(('_fn', '_like'))
+    if is_optax and name in static_args and not is_schedule:
       return 'Optax cannot take it traced'
     if callable(value) and not _admits_schedule(annotations.get(name, Any)):
       return 'annotated as another function'
@@ -159,9 +166,10 @@ def bind_static(
 
   def bound_factory(**others):
     for name in others.keys() & static.keys():
-      # A state of 0.2.8 holds what is a number, or can be called, and static
-      # here. Anything else, such as a bool, was set by the user.
-      if not (callable(static[name]) or _is_number(static[name])):
+      # A state of 0.2.8 may hold what is static here: what a function returned
+      # that it took for a schedule, or the number itself.
+      is_before = callable(static[name]) or _is_same(others[name], static[name])
+      if not is_before:
         raise TypeError(
             f'{name!r} is static, so that setting it in `hyperparams` of a state'
             ' would change nothing. Make the optimizer with another value.'
@@ -193,6 +201,14 @@ def _checked_schedule(name: str, schedule: base.Schedule) -> base.Schedule:
     return value
 
   return checked
+
+
+def _is_same(value: Any, number: Any) -> bool:
+  """Whether the value in a state is this number, rounded as the state does."""
+  is_known = hasattr(value, 'dtype') and not isinstance(value, jax.core.Tracer)
+  if not (is_known and _is_number(number)):
+    return False
+  return np.array_equal(np.asarray(value), np.asarray(number, value.dtype))
 
 
 def _is_number(value: Any) -> bool:
@@ -233,10 +249,15 @@ def _is_schedule(parameters: Any = ..., result: Any = Any) -> bool:
 def _may_be_number(annotation: Any) -> bool:
   """Returns False for booleans and for trees, such as ``base.Params``."""
   classes = [typing.get_origin(a) or a for a in _alternatives(annotation)]
+  numbers = (jax.Array, np.ndarray, jax.core.Tracer)
+  if {int, float, complex}.intersection(classes):
+    # NumPy's `ArrayLike` admits text and nested sequences, too, by a protocol.
+    numbers += (str, bytes)
+    classes = [c for c in classes if not getattr(c, '_is_protocol', False)]
   return annotation is not bool and not any(
       isinstance(c, type)
       and issubclass(c, Iterable)
-      and not issubclass(c, (jax.Array, np.ndarray))
+      and not issubclass(c, numbers)
       for c in classes
   )
 

@@ -14,6 +14,7 @@ from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 import optax
 from optax import contrib
 from optax.schedules import _static_args
@@ -350,6 +351,46 @@ class CheckedScheduleTest(parameterized.TestCase):
     state.hyperparams['nesterov'] = False
     with self.assertRaisesRegex(TypeError, "'nesterov' is static"):
       tx.update(jnp.ones(2), state)
+
+  def test_static_number_that_is_set_in_a_state(self):
+    plateau = contrib.reduce_on_plateau
+    tx = optax.inject_hyperparams(plateau)(factor=0.1, patience=1)
+    params = jnp.ones(2)
+    state = tx.init(params)
+    # As 0.2.8 saved it.
+    state.hyperparams['factor'] = jnp.float32(0.1)
+    tx.update(params, state, params, value=1.0)
+    state.hyperparams['factor'] = jnp.float32(0.2)
+    for update in (tx.update, jax.jit(tx.update)):
+      with self.assertRaisesRegex(TypeError, "'factor' is static"):
+        update(params, state, params, value=1.0)
+
+  def test_schedule_of_a_number_that_python_reads(self):
+    factory = contrib.schedule_free_sgd
+    tx = optax.inject_hyperparams(factory)(0.1, warmup_steps=lambda count: 3)
+    params = jnp.ones(2)
+    state = tx.init(params)
+    self.assertIn('warmup_steps', state.hyperparams)
+    expected, _ = factory(0.1, warmup_steps=3).update(
+        params, factory(0.1, warmup_steps=3).init(params), params
+    )
+    updates, _ = jax.jit(tx.update)(params, state, params)
+    np.testing.assert_allclose(updates, expected, rtol=1e-6)
+
+  def test_factory_that_has_the_name_of_one_of_optax(self):
+    @functools.wraps(optax.scale_by_sm3)
+    def factory(b1=0.9, b2=0.8, eps=1e-8):
+      del b1, eps
+      return optax.scale(b2)
+
+    self.assertIn('b2', optax.inject_hyperparams(factory)().init(1.0)[1])
+
+  def test_annotation_that_admits_numbers_and_sequences(self):
+    def factory(rate: Callable[[npt.ArrayLike], npt.ArrayLike]):
+      return optax.scale(rate)
+
+    tx = optax.inject_hyperparams(factory)(lambda count: -0.1 / (count + 1))
+    self.assertIn('rate', tx.init(jnp.ones(2)).hyperparams)
 
   def test_own_exception_is_kept_with_a_note(self):
     def decay_filter(params):

@@ -16,10 +16,20 @@ from optax.tree_utils import _state_utils
 
 
 def are_step_sizes(x: Any) -> bool:
-  """Whether there is one for each leaf, in a tree or by a function."""
-  return not _is_number(x) and (
-      callable(x) or not jax.tree_util.all_leaves([x])
-  )
+  """Whether there is one for each leaf, in a tree or by what chooses them.
+
+  A function is not called: it may be a schedule, which `scale` does not take.
+
+  Args:
+    x: what may be a step size.
+
+  Returns:
+    Whether it is a tree, or made by ``optax.tree``.
+  """
+  is_tree = x is not None and not jax.tree_util.all_leaves([x])
+  is_function = isinstance(x, jax.tree_util.Partial)
+  is_chooser = isinstance(x, _flat_params.Chooser)
+  return not _is_number(x) and (is_chooser or is_tree and not is_function)
 
 
 def are_decays(x: Any) -> bool:

@@ -70,12 +70,19 @@ class LeafNumbersTest(parameterized.TestCase):
     test_utils.assert_trees_all_equal(updates, expected)
     test_utils.assert_trees_all_equal_dtypes(updates, expected)
 
-  def test_function_of_the_params(self):
-    numbers = lambda params: jax.tree.map(lambda p: 0.5**p.ndim, params)
-    test_utils.assert_trees_all_equal(
-        _update(optax.scale(numbers), _PARAMS),
-        _update(optax.scale(0.5), _PARAMS),
-    )
+  @parameterized.parameters(
+      lambda x: -0.1, jax.tree_util.Partial(lambda x: -0.1),
+      optax.constant_schedule(-0.1),
+  )
+  def test_function_is_not_called(self, schedule):
+    # It may be a schedule, which `scale` does not take.
+    with self.assertRaises(TypeError):
+      _update(optax.scale(schedule), _PARAMS)
+
+  @parameterized.parameters(optax.scale, optax.add_decayed_weights)
+  def test_none_is_no_tree_of_numbers(self, make):
+    with self.assertRaises(TypeError):
+      _update(make(None), _PARAMS)
 
   def test_schedules_and_arrays_are_what_they_were(self):
     decay = optax.add_decayed_weights(optax.linear_schedule(1.0, 0.0, 10))

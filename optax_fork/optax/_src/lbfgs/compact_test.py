@@ -231,6 +231,11 @@ class CompactTest(_OneDeviceTest):
     self.assertIsNone(state.inverse_factor)
     self.assertEqual(type(old)(*old[:-1]).inverse_factor, None)
 
+  @parameterized.parameters(np.int64, np.array, jnp.int32)
+  def test_memory_size_that_is_an_array(self, make):
+    state = transform.scale_by_lbfgs(make(3)).init(jnp.ones(4))
+    self.assertEqual(state.diff_params_memory.shape, (3, 4))
+
   def test_few_params_need_no_factor(self):
     solver = transform.scale_by_lbfgs(2)
     few = {'a': jnp.ones((3, 5)), 'b': jnp.ones(())}

@@ -58,7 +58,10 @@ def view_extra_args(
       else:
         kwargs[first] = to_full(view)
       result = fn(*args, **kwargs)
-      return to_view(result) if name == 'grad_fn' else result
+      # It may return more than a gradient, such as a value beside it.
+      full = args[0] if args else kwargs[first]
+      is_gradient = name == 'grad_fn' and views.is_part_of(result, full)
+      return to_view(result) if is_gradient else result
 
     return wrapped
 

@@ -121,6 +121,12 @@ def align_model(params: Any, updates: Any) -> Any:
   return part if part is params or leaf_kinds.is_raw(params) else params
 
 
+def is_part_of(part: Any, full: Any) -> bool:
+  """Whether a tree is like another, but for what it lacks."""
+  treedef = jax.tree.structure(part, is_leaf=has_no_leaves)
+  return subtrees_at(treedef, full) is not None
+
+
 def same_layout(view: Any, full: Any) -> bool:
   """Whether a view has the structure and the shapes of the full tree."""
   view_leaves, view_treedef = jax.tree.flatten(view)
