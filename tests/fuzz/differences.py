@@ -248,7 +248,9 @@ def _near(part: float, program=None, has_dtypes=lambda program: True):
       is_sum = re.search(r'^\d+\.params|\.z\b', key) or (
           'madgrad' in case.program.optimizer and '.updates' in key
       )
-      least = float(bool(is_sum or '_update(params' in line))
+      # So are the gradients of the loss.
+      has_sums = '_update(params' in line or 'lambda p: loss(' in line
+      least = float(bool(is_sum) or has_sums)
       if _is_near(new[key], wanted[key], part, least):
         # What is injected keeps its dtype in the state.
         is_typed = 'hyperparams' in key or has_dtypes(case.program)
@@ -329,17 +331,23 @@ def _raw(case):
   )
   as_before = {
       key: x for key, x in case.old.items()
-      if not is_other(key) and key in case.new and case.new[key] == x
+      if not is_other(key) and key != 'raised' and case.new.get(key) == x
   }  # fmt: skip
-  raised = {'raised': case.old['raised']} if 'raised' in case.old else {}
+  never = (999, '')
+  was, found = (x.get('raised', never) for x in case[1:])
   case = _on_pristine(_filtered)(case).of(
       lambda key, x: None if is_other(key) else x
   )
-  if raised.get('raised') == case.new.get('raised'):
-    case = case._replace(old=case.old | raised)
+  # The filtered params may fail before: a group of them may be empty.
+  if was == found != never and case.old.get('raised', never) >= was:
+    case = case._replace(old=case.old | {'raised': was})
   case = case._replace(old=case.old | as_before)
   errors = 'AttributeError|TypeError|ValueError'
-  return _error(f'|{errors}', errors)(case) if has_float else case
+  if not has_float:
+    return case
+  if case.old.get('raised', never)[0] > found[0]:  # A float has no state.
+    case = case.of(lambda key, x: None if key == 'raised' and x != found else x)
+  return _error(f'|{errors}', errors)(case)
 
 
 _LOW = re.compile(r', jnp\.b?float16\)')
@@ -421,6 +429,9 @@ def _with_static_args(program: programs.Program) -> programs.Program:
 
 def _with_freeze_mask(program: programs.Program) -> programs.Program:
   """Returns a program with the mask that its function computes."""
+  if 'flatten(' in program.optimizer:  # A vector, then, and no matrix.
+    optimizer = re.sub('(freeze_mask=)matrices', r'\1False', program.optimizer)
+    return program._replace(optimizer=optimizer)
   mask = jax.tree.map(lambda x: str('(2, 2)' in x), program.params)
   optimizer = program.optimizer.replace(
       'freeze_mask=matrices', f'freeze_mask=<{len(program.trees)}>'
