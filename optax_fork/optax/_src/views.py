@@ -30,6 +30,25 @@ import jax.numpy as jnp
 _CALLBACKS = ('value_fn', 'obj_fn', 'grad_fn')
 
 
+@functools.cache
+def _masked() -> tuple[type[Any], ...]:
+  # These import this module.
+  # pylint: disable=import-outside-toplevel,protected-access
+  from optax.transforms import _masking
+  from optax.tree_utils import _state_utils
+
+  return _masking.MaskedNode, _state_utils._ParamsPlaceholder
+
+
+def is_masked(x: Any) -> bool:
+  """Whether something stands for a subtree that is hidden."""
+  return isinstance(x, _masked())
+
+
+def is_hole(x: Any) -> bool:
+  return x is None or isinstance(x, _masked())
+
+
 def has_no_leaves(x: Any) -> bool:
   """Whether a view has a hole here: nothing, or nodes without leaves."""
   return not jax.tree.leaves(x)
