@@ -124,11 +124,11 @@ def _of_a_part(
     optimizer: optax.GradientTransformation, width: int, trained: int
 ) -> engine.Ready:
   """Returns a step that takes gradients of the trained params alone."""
-  part, rest = optax.tree.split(_params(width), _mask(trained))
+  part, rest = optax.masks.split(_params(width), _mask(trained))
   x = jnp.ones((width // 4, width))
 
   def step(part, state, rest, x):
-    grads = jax.grad(lambda p: _loss(optax.tree.join(p, rest), x))(part)
+    grads = jax.grad(lambda p: _loss(optax.masks.join(p, rest), x))(part)
     updates, state = optimizer.update(grads, state, part)
     return optax.apply_updates(part, updates), state
 

@@ -44,12 +44,12 @@ def _by_path(net):
 _MASKS = {
     _BASELINE: _by_tree_at,
     'tree_map_with_path': _by_path,
-    'where_mask': optax.tree.where_mask(_biases),
-    'path_mask': optax.tree.path_mask('.*/bias'),
-    'leaf_mask': optax.tree.leaf_mask(lambda x: x.ndim == 1),
-    'path_mask & ~leaf_mask': (
-        optax.tree.path_mask('.*/bias')
-        & ~optax.tree.leaf_mask(lambda x: x.ndim > 1)
+    'at': optax.masks.at(_biases),
+    'by_path': optax.masks.by_path('.*/bias'),
+    'by_leaf': optax.masks.by_leaf(lambda x: x.ndim == 1),
+    'by_path & ~by_leaf': (
+        optax.masks.by_path('.*/bias')
+        & ~optax.masks.by_leaf(lambda x: x.ndim > 1)
     ),
 }
 

@@ -20,7 +20,7 @@ PACKAGES = (
 # What one would use instead of the fork, other than pristine Optax.
 _OTHERS = ('PyTorch', 'jaxopt', 'optimistix', 'SciPy', 'tree_map_with_path')
 # The fork's candidate by group, where several are the fork's.
-_OURS = {'frozen step': 'split', 'masks': 'path_mask', 'raw model': 'raw'}
+_OURS = {'frozen step': 'split', 'masks': 'by_path', 'raw model': 'raw'}
 
 
 def ours(record: dict[str, Any]) -> str:

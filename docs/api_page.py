@@ -22,18 +22,18 @@ PAGE = pathlib.Path(__file__).resolve().with_name('api.md')
 # `text` raises an error where a name that belongs on the page is missing here.
 _TOPICS = {
     'choose params': (
-        'optax.tree.path_mask',
-        'optax.tree.node_mask',
-        'optax.tree.where_mask',
-        'optax.tree.leaf_mask',
-        'optax.tree.Mask',
-        'optax.tree.path_labels',
-        'optax.tree.describe',
+        'optax.masks.by_path',
+        'optax.masks.by_node',
+        'optax.masks.at',
+        'optax.masks.by_leaf',
+        'optax.masks.Mask',
+        'optax.masks.labels',
+        'optax.masks.describe',
         'optax.transforms.mask_callable',
     ),
-    'give groups numbers of their own': ('optax.tree.param_groups',),
-    'train a part of the params': ('optax.tree.split', 'optax.tree.join'),
-    'train raw models': ('optax.tree.params',),
+    'give groups numbers of their own': ('optax.masks.groups',),
+    'train a part of the params': ('optax.masks.split', 'optax.masks.join'),
+    'train raw models': ('optax.masks.params',),
     'change numbers while training': (
         'optax.schedules.describe_hyperparams',
     ),
@@ -85,7 +85,7 @@ def _modules(
   for name, module in vars(fork).items():
     if isinstance(module, types.ModuleType) and not name.startswith('_'):
       if module.__name__ == f'{fork.__name__}.{name}':
-        pair = module, getattr(release, name)
+        pair = module, getattr(release, name, types.ModuleType(name))
         yield from _modules(*pair, f'{path}.{name}')
 
 

@@ -79,7 +79,7 @@ def _search(stats=None):
   )
 
 
-_FIRST = optax.tree.path_mask('first/.*')
+_FIRST = optax.masks.by_path('first/.*')
 _WAYS = {
     'all': lambda solver: solver,
     'flatten': optax.flatten,
@@ -91,7 +91,7 @@ _WAYS = {
     ),
     'partition': lambda solver: optax.partition(
         {'fit': solver, 'fix': optax.set_to_zero()},
-        optax.tree.path_labels({'first/.*': 'fit'}, default='fix'),
+        optax.masks.labels({'first/.*': 'fit'}, default='fix'),
     ),
 }
 

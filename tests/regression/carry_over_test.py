@@ -47,7 +47,7 @@ class CarryOverTest(parameterized.TestCase):
   def test_raw_model(self, name, is_thawed):
     model = models.MODELS['mlp']()
     masks = (
-        optax.tree.path_mask('layers/1/.*'), optax.tree.path_mask('layers/.*')
+        optax.masks.by_path('layers/1/.*'), optax.masks.by_path('layers/.*')
     )
     old, new = (
         _WRAPPERS[name](_sgd(), mask)
@@ -70,7 +70,7 @@ class CarryOverTest(parameterized.TestCase):
     model = flax_models.Nnx()
     old, new = (
         nnx.Optimizer(model, optax.masked(_sgd(), mask), wrt=nnx.Param)
-        for mask in (optax.tree.path_mask('.*kernel'), True)
+        for mask in (optax.masks.by_path('.*kernel'), True)
     )
     found = optax.tree.carry_over(old.opt_state, new.opt_state)
     traces = len(jax.tree.leaves(nnx.state(model, nnx.Param)))

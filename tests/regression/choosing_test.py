@@ -98,9 +98,9 @@ class ChoosingTest(chex.TestCase):
     for leaf in chosen:
       leaf *= 3.0  # In place, so in `wanted`.
     for mask in (
-        optax.tree.path_mask(f'{path}/.*'),
-        optax.tree.where_mask(where),
-        ~~optax.tree.where_mask(where) & optax.tree.leaf_mask(eqx.is_array),
+        optax.masks.by_path(f'{path}/.*'),
+        optax.masks.at(where),
+        ~~optax.masks.at(where) & optax.masks.by_leaf(eqx.is_array),
     ):
       transform = optax.masked(optax.scale(3.0), mask)
       state = transform.init(model)
@@ -116,13 +116,13 @@ class ChoosingTest(chex.TestCase):
     model = make()
     wanted = _all_but_the_third(model)
     for mask in (
-        ~optax.tree.path_mask('element3/.*'),
-        ~optax.tree.where_mask(lambda m: m.element3),
-        optax.tree.path_mask('element[12]/.*|activation'),
+        ~optax.masks.by_path('element3/.*'),
+        ~optax.masks.at(lambda m: m.element3),
+        optax.masks.by_path('element[12]/.*|activation'),
     ):
       chex.assert_trees_all_equal(mask(model), wanted)
     transform = optax.selective_transform(
-        optax.sgd(1.0), train_mask=optax.tree.where_mask(
+        optax.sgd(1.0), train_mask=optax.masks.at(
             lambda m: (m.element1, m.element2)
         ),
     )  # fmt: skip
@@ -133,9 +133,9 @@ class ChoosingTest(chex.TestCase):
     np.testing.assert_array_equal(new.element3.weight, 1.0)
 
   @parameterized.parameters(
-      optax.tree.path_mask('first/kernel'),
-      optax.tree.where_mask(lambda p: p['first']['kernel']),
-      optax.tree.path_mask('first/.*') & optax.tree.leaf_mask(
+      optax.masks.by_path('first/kernel'),
+      optax.masks.at(lambda p: p['first']['kernel']),
+      optax.masks.by_path('first/.*') & optax.masks.by_leaf(
           lambda x: x.ndim > 1
       ),
   )  # fmt: skip
@@ -153,4 +153,4 @@ class ChoosingTest(chex.TestCase):
         after['first']['kernel'], 0.5 * before['first']['kernel'], rtol=1e-6
     )
     chex.assert_trees_all_equal(after['last'], before['last'])
-    self.assertIn('first/kernel ', optax.tree.describe(nnx.state(model)))
+    self.assertIn('first/kernel ', optax.masks.describe(nnx.state(model)))

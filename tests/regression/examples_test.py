@@ -460,7 +460,7 @@ _EXAMPLES = {
         optax.adamw(0.05),
         trained=_trains_the_last_layer,
         masked_optimizer=optax.selective_transform(
-            optax.adamw(0.05), train_mask=optax.tree.where_mask(_last_layer)
+            optax.adamw(0.05), train_mask=optax.masks.at(_last_layer)
         ),
     ),
 }

@@ -74,9 +74,9 @@ class MistakesTest(parameterized.TestCase):
   def test_function_that_returns_a_part_as_a_mask(self):
     optimizer = optax.adam(0.1)
     for mask in (lambda m: m.layers[0], lambda m: m.layers[0].weight):
-      with self.assertRaisesRegex(ValueError, 'optax.tree.where_mask'):
+      with self.assertRaisesRegex(ValueError, 'optax.masks.at'):
         optax.selective_transform(optimizer, train_mask=mask).init(self.model)
-    with self.assertRaisesRegex(ValueError, "path_mask\\('layers/0'\\)"):
+    with self.assertRaisesRegex(ValueError, "by_path\\('layers/0'\\)"):
       optax.masked(optimizer, 'layers/0').init(self.model)
 
   def test_exception_of_the_user(self):
@@ -105,15 +105,15 @@ class MistakesTest(parameterized.TestCase):
     optimizer.update(grads, optimizer.init(self.model), self.model, **args)
 
   def test_mask_as_a_learning_rate(self):
-    optimizer = optax.sgd(optax.tree.path_mask('.*/weight'))
+    optimizer = optax.sgd(optax.masks.by_path('.*/weight'))
     state = optimizer.init(self.model)
-    error = 'path_mask.*step count.*as a mask'
+    error = 'by_path.*step count.*as a mask'
     with self.assertRaisesRegex(TypeError, error):
       optimizer.update(self.params, state, self.model)
 
   def test_mask_of_a_factory_of_the_user(self):
     factory = lambda rate, decayed: optax.adamw(rate, mask=decayed)
-    mask = optax.tree.path_mask('.*/weight')
+    mask = optax.masks.by_path('.*/weight')
     injected = optax.inject_hyperparams(factory)(0.1, mask)
     plain = factory(0.1, mask)
     grads = jax.tree.map(jnp.ones_like, self.params)

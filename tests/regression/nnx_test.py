@@ -113,7 +113,7 @@ class NnxMaskTest(parameterized.TestCase):
 
   def test_mask_by_node_of_a_module(self):
     """A State has no modules, so the mask is made of the module."""
-    linear = optax.tree.node_mask(nnx.Linear) & optax.tree.path_mask(
+    linear = optax.masks.by_node(nnx.Linear) & optax.masks.by_path(
         '.*/kernel'
     )
     model = jax.tree.map(lambda x: jnp.stack([x, x]), _Block(nnx.Rngs(0)))
@@ -129,7 +129,7 @@ class NnxMaskTest(parameterized.TestCase):
     """Variables are nodes, so params and statistics are told apart."""
     model = _Block(nnx.Rngs(0))
     tx = optax.selective_transform(
-        LBFGS, train_mask=optax.tree.node_mask(nnx.Param)
+        LBFGS, train_mask=optax.masks.by_node(nnx.Param)
     )
     value_and_grad = optax.value_and_grad_from_state(_loss)
 

@@ -13,8 +13,8 @@ from support import jaxprs
 from support.variants import each
 from support.variants import named
 
-_LAST = optax.tree.where_mask(lambda model: model.layers[-1])
-_MATRICES = optax.tree.leaf_mask(lambda x: x.ndim > 1)
+_LAST = optax.masks.at(lambda model: model.layers[-1])
+_MATRICES = optax.masks.by_leaf(lambda x: x.ndim > 1)
 _ROWS = {
     'layers/0/weight': {'frozen': True},
     '.*/bias': {'weight_decay': 0.0},
@@ -56,7 +56,7 @@ class ParamGroupsTest(chex.TestCase):
   def test_each_leaf_has_the_numbers_of_its_group(self, make):
     model = make()
     params, _ = models.params_of(model)
-    groups = optax.tree.param_groups(_ROWS, weight_decay=0.5)
+    groups = optax.masks.groups(_ROWS, weight_decay=0.5)
     transform = optax.chain(
         optax.freeze(groups.frozen),
         optax.inject_hyperparams(optax.adamw)(
@@ -82,7 +82,7 @@ class ParamGroupsTest(chex.TestCase):
   def test_equal_numbers_make_the_plain_program(self, make):
     model = models.MODELS['mlp']()
     params, _ = models.params_of(model)
-    groups = optax.tree.param_groups({_LAST: {'lr_mult': 1}}, weight_decay=0.1)
+    groups = optax.masks.groups({_LAST: {'lr_mult': 1}}, weight_decay=0.1)
     plain = make(0.1)
     grouped = optax.chain(
         make(groups.weight_decay), optax.scale(groups.lr_mult)
@@ -96,7 +96,7 @@ class ParamGroupsTest(chex.TestCase):
   def test_selective_transform_saves_room(self):
     model = models.MODELS['mlp']()
     params, _ = models.params_of(model)
-    groups = optax.tree.param_groups(_ROWS)
+    groups = optax.masks.groups(_ROWS)
     adamw = optax.chain(
         optax.adamw(0.1, weight_decay=groups.weight_decay),
         optax.scale(groups.lr_mult),

@@ -238,14 +238,14 @@ class LeavesTest(parameterized.TestCase):
     model = {'w': jnp.ones(2), 'leaf': leaf, 'activation': jax.nn.relu}
     slots = optax.scale_by_adam().init(model).mu
     self.assertEqual(slots['leaf'] is not None, is_trained == 'yes')
-    is_listed = '\nleaf' in str(optax.tree.describe(model))
+    is_listed = '\nleaf' in str(optax.masks.describe(model))
     self.assertEqual(is_listed, is_trained == 'yes')
-    is_found = optax.tree.params(model)['leaf'] is leaf
+    is_found = optax.masks.params(model)['leaf'] is leaf
     self.assertEqual(is_found, is_trained == 'yes')
     # Alone beside arrays of floats, all but the float make a tree raw.
     del model['activation']
     is_param = is_trained == 'yes' or expression == '0.5'
-    self.assertEqual(optax.tree.params(model)['leaf'] is leaf, is_param)
+    self.assertEqual(optax.masks.params(model)['leaf'] is leaf, is_param)
     self._check_averages(leaf, average, latest)
 
   def _check_averages(self, leaf, average, latest):

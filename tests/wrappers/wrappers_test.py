@@ -124,7 +124,7 @@ _EXAMPLES = {
         _ADAMW,
         trained=_trainable,
         masked_optimizer=optax.selective_transform(
-            _ADAMW, freeze_mask=optax.tree.path_mask('base_dist/.*/tree')
+            _ADAMW, freeze_mask=optax.masks.by_path('base_dist/.*/tree')
         ),
     ),
     'paramax': example(
@@ -185,5 +185,5 @@ class WrappersTest(ExampleTestCase):
   @parameterized.named_parameters((f'_{name}_', name) for name in _PATHS)
   def test_wrappers_add_to_the_paths(self, name):
     model, _ = _EXAMPLES[name].make()
-    _, *lines = optax.tree.describe(model).partition('\n\n')[0].splitlines()
+    _, *lines = optax.masks.describe(model).partition('\n\n')[0].splitlines()
     self.assertEqual([line.split()[0] for line in lines], _PATHS[name])

@@ -113,7 +113,7 @@ def _of_model(arguments: tuple[Any, ...]) -> Optional[str]:
       if leaf_kinds.is_static(leaf) and not is_fine:
         return (
             f'the model has {leaf!r} at {path!r}, which is no param.'
-            ' `optax.tree.params(model)` gives the params of a model.'
+            ' `optax.masks.params(model)` gives the params of a model.'
         )
   return None
 

@@ -222,7 +222,7 @@ class NoteTest(parameterized.TestCase):
   def test_model_given_to_a_function_of_trees(self):
     model = {'w': jnp.ones(2), 'f': jnp.tanh}
     self._assert_noted(
-        lambda: optax.tree.scale(2.0, model), TypeError, 'optax.tree.params'
+        lambda: optax.tree.scale(2.0, model), TypeError, 'optax.masks.params'
     )
     counted, named = model | {'f': 3}, model | {'f': 'relu'}
     self._assert_noted(

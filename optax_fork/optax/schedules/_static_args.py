@@ -15,7 +15,7 @@ from typing import Any, Union
 import jax
 import numpy as np
 from optax._src import base
-from optax.tree_utils import _flat_params
+from optax._src import params_fn
 
 # Arguments of Optax's own factories that are static although they are numbers,
 # since Python control flow reads them, or functions typed like a schedule.
@@ -49,7 +49,7 @@ _BY_NAME = 'an argument of this name is static'
 _STATIC_TYPES = {
     bool: 'a bool',
     type: 'a class',
-    _flat_params.Chooser: 'made by optax.tree',
+    params_fn.ParamsFn: 'made by optax.masks',
 }
 
 
@@ -68,7 +68,7 @@ def static_by_default(
   It returns the reason, or the empty string for what is not static.
 
   A callable is a schedule unless it is a class, a mask or labels made by
-  ``optax.tree``, or its argument is a mask, labels or dimension numbers by
+  ``optax.masks``, or its argument is a mask, labels or dimension numbers by
   name, or another function by annotation.
   Numbers are not static unless Optax's own factory cannot take them traced.
 

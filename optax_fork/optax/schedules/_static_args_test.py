@@ -150,8 +150,8 @@ class MaskTest(parameterized.TestCase):
       return optax.partition(transforms, groups)
 
     args = (
-        optax.tree.leaf_mask(lambda x: x.ndim > 1),
-        optax.tree.path_labels({'w': 'a'}, default='b'),
+        optax.masks.by_leaf(lambda x: x.ndim > 1),
+        optax.masks.labels({'w': 'a'}, default='b'),
     )
     params = {'w': jnp.ones((2, 2)), 'b': jnp.ones(2)}
     optimizer = optax.inject_hyperparams(factory)(0.5, *args)

@@ -8,10 +8,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from optax._src import base
+from optax._src import params_fn
 from optax._src import wrappers
 from optax.transforms import _mask_checks
 from optax.transforms import _resolving
-from optax.tree_utils import _flat_params
 from optax.tree_utils import _state_utils
 
 
@@ -24,11 +24,11 @@ def are_step_sizes(x: Any) -> bool:
     x: what may be a step size.
 
   Returns:
-    Whether it is a tree, or made by ``optax.tree``.
+    Whether it is a tree, or made by ``optax.masks``.
   """
   is_tree = x is not None and not jax.tree_util.all_leaves([x])
   is_function = isinstance(x, jax.tree_util.Partial)
-  is_chooser = isinstance(x, _flat_params.Chooser)
+  is_chooser = isinstance(x, params_fn.ParamsFn)
   return not _is_number(x) and (is_chooser or is_tree and not is_function)
 
 
@@ -37,12 +37,12 @@ def are_decays(x: Any) -> bool:
 
   Args:
     x: what may be a weight decay or a schedule, as all that can be called is,
-      unless ``optax.tree`` made it.
+      unless ``optax.masks`` made it.
 
   Returns:
     Whether it is neither, but a tree or such a function.
   """
-  is_schedule = callable(x) and not isinstance(x, _flat_params.Chooser)
+  is_schedule = callable(x) and not isinstance(x, params_fn.ParamsFn)
   return are_step_sizes(x) and not is_schedule
 
 

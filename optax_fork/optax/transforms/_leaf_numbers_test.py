@@ -17,7 +17,7 @@ _PARAMS = {
 }
 _TREES = {
     'tree': lambda numbers: numbers,
-    'labels': lambda numbers: optax.tree.path_labels(
+    'labels': lambda numbers: optax.masks.labels(
         {'a': numbers['a']}, default=numbers['b']
     ),
 }
@@ -147,22 +147,22 @@ class LeafNumbersTest(parameterized.TestCase):
     # A gradient is None, and its param is not.
     grads = params | {'a': None}
     for numbers in ({'a': 2, 'b': 3, 'e': 4},
-                    optax.tree.path_labels({'a': 2}, default=3)):
+                    optax.masks.labels({'a': 2}, default=3)):
       updates = _update(optax.add_decayed_weights(numbers), params, grads)
       self.assertIsNone(updates['a'])
       test_utils.assert_trees_all_equal(updates['b']['d'], 4 * params['a'])
 
   def test_raw_model(self):
     model = raw_model_test_case.RawModel.create()
-    grads = jax.tree.map(jnp.ones_like, optax.tree.params(model))
-    numbers = optax.tree.path_labels({'0': 1, '1': 0.5})
+    grads = jax.tree.map(jnp.ones_like, optax.masks.params(model))
+    numbers = optax.masks.labels({'0': 1, '1': 0.5})
     for numbers in (numbers, numbers(model)):
       updates = _update(optax.scale(numbers), model, grads)
       self.assertEqual([float(x.max()) for x in jax.tree.leaves(updates)],
                        [1.0, 0.5])
 
   def test_under_wrappers(self):
-    labels = optax.tree.path_labels({'a': 0.5}, default=0.0)
+    labels = optax.masks.labels({'a': 0.5}, default=0.0)
     tx = optax.partition(
         {1: optax.sgd(1.0), 0: optax.add_decayed_weights(labels)},
         {'a': 0, 'b': 1},
@@ -182,7 +182,7 @@ class LeafNumbersTest(parameterized.TestCase):
         ({'a': 1.0, 'b': 'x'}, r"\['b'\] is 'x' of type str: a tree of"),
         ({'a': 1.0, 'b': np.inf}, 'one finite number'),
         ({'a': jnp.ones(3), 'b': 1.0}, r"\['a'\] is an array .* one finite"),
-        (optax.tree.path_labels({'b': 1}, default=0), "'b' fully matches no"),
+        (optax.masks.labels({'b': 1}, default=0), "'b' fully matches no"),
     ):
       with self.assertRaisesRegex(ValueError, message):
         make(numbers).init(_PARAMS)

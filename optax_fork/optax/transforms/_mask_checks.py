@@ -32,7 +32,7 @@ _MUST_BE_STATIC = (
 
 _IS_ACCESSOR = (
     ' If the function returns the part of the params to choose, give it as'
-    ' `optax.tree.where_mask(function)`.'
+    ' `optax.masks.at(function)`.'
 )
 
 
@@ -224,7 +224,7 @@ def _check_and_map(tree, params, leaf_fn, name, is_leaf):
             ' it too, or leave it out of the params.'
         )
       elif leaf_fn is to_bool and isinstance(leaf, str):
-        hint = f' Choose params by path with `optax.tree.path_mask({leaf!r})`.'
+        hint = f' Choose params by path with `optax.masks.by_path({leaf!r})`.'
       elif leaf_fn is to_bool and name.endswith('(params)'):
         if any(leaf is param for param in jax.tree.leaves(params)):
           hint = _IS_ACCESSOR

@@ -9,8 +9,8 @@ from typing import Any
 import jax
 import numpy as np
 from optax._src import base
-from optax.tree_utils import _describing
-from optax.tree_utils import _flat_params
+from optax._src.models import views
+from optax._src import tables
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -101,13 +101,13 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
       rows[what, _show_path(field)] += 1
 
   def merge(old, new, keys, field, is_field):
-    if _flat_params.is_hole(old) != _flat_params.is_hole(new):
+    if views.is_hole(old) != views.is_hole(new):
       if is_field and (old is None or new is None):
         raise _unlike(old, new, keys)  # No params, but a count, say.
       note('dropped', old, keys, field)
       note('fresh', new, keys, field)
       return new
-    if _flat_params.is_hole(new):
+    if views.is_hole(new):
       return new
     (children, treedef), (others, other_def) = _open(new), _open(old)
     is_leaf = jax.tree_util.treedef_is_leaf(treedef)
@@ -125,8 +125,7 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   state = merge(old, new, (), (), False)
   lines = [['what', 'field', 'leaves']]
   lines += [[*row, str(count)] for row, count in sorted(rows.items())]
-  # pylint: disable-next=protected-access
-  table = _describing._align_columns(lines, '<<>')
+  table = tables.align_columns(lines, '<<>')
   return CarriedOver(
       state,
       carried=tuple(paths['carried']),

@@ -17,11 +17,31 @@ A view of a view is a view: each wrapper goes back one step.
 """
 
 from collections.abc import Callable
+import functools
 from typing import Any, Optional
 
 import jax
 import jax.numpy as jnp
 from optax._src.models import leaf_kinds
+
+
+@functools.cache
+def _masked() -> tuple[type[Any], ...]:
+  # These import this module.
+  # pylint: disable=import-outside-toplevel,protected-access
+  from optax.transforms import _masking
+  from optax.tree_utils import _state_utils
+
+  return _masking.MaskedNode, _state_utils._ParamsPlaceholder
+
+
+def is_masked(x: Any) -> bool:
+  """Whether something stands for a subtree that is hidden."""
+  return isinstance(x, _masked())
+
+
+def is_hole(x: Any) -> bool:
+  return x is None or isinstance(x, _masked())
 
 
 def has_no_leaves(x: Any) -> bool:

@@ -6,6 +6,7 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
+from optax import masks
 from optax._src import alias
 from optax._src import base
 from optax._src import wrappers
@@ -26,25 +27,25 @@ def _model():
 
 
 _WRAPPERS = {
-    'masked': lambda tx: _masking.masked(tx, tree.path_mask('layers/0/.*')),
+    'masked': lambda tx: _masking.masked(tx, masks.by_path('layers/0/.*')),
     'partition': lambda tx: _combining.partition(
         {'a': tx, 'b': alias.sgd(0.1)},
-        tree.path_labels({'layers/0/.*': 'a'}, default='b'),
+        masks.labels({'layers/0/.*': 'a'}, default='b'),
     ),
     'selective_transform': lambda tx: _freezing.selective_transform(
-        tx, train_mask=tree.where_mask(lambda m: m['layers'][0])
+        tx, train_mask=masks.at(lambda m: m['layers'][0])
     ),
     'masked_twice': lambda tx: _masking.masked(
-        _masking.masked(tx, tree.path_mask('layers/.*')),
-        tree.path_mask('layers/0/.*'),
+        _masking.masked(tx, masks.by_path('layers/.*')),
+        masks.by_path('layers/0/.*'),
     ),
 }
 _NO_PARAMS = {
-    'path_mask': lambda: tree.path_mask('layers/.*', 'activation'),
-    'integer': lambda: tree.path_mask('size'),
-    'combined': lambda: tree.path_mask('layers/.*') & ~tree.path_mask('act.*'),
-    'where_mask': lambda: tree.where_mask(lambda m: m['activation']),
-    'path_labels': lambda: tree.path_labels(
+    'by_path': lambda: masks.by_path('layers/.*', 'activation'),
+    'integer': lambda: masks.by_path('size'),
+    'combined': lambda: masks.by_path('layers/.*') & ~masks.by_path('act.*'),
+    'at': lambda: masks.at(lambda m: m['activation']),
+    'labels': lambda: masks.labels(
         {'activation': True}, default=False
     ),
 }
@@ -66,9 +67,9 @@ class WholeParamsTest(parameterized.TestCase):
   def test_typo_where_a_part_is_hidden(self, name):
     wrap = _WRAPPERS[name]
     for mask, error in (
-        (tree.path_mask('layer/.*/w'), 'matches no path of the params'),
-        (tree.where_mask(lambda m: m['layers'][1]['v']), 'accessor fails'),
-        (tree.path_labels({'v': True}, default=False), 'matches no path'),
+        (masks.by_path('layer/.*/w'), 'matches no path of the params'),
+        (masks.at(lambda m: m['layers'][1]['v']), 'accessor fails'),
+        (masks.labels({'v': True}, default=False), 'matches no path'),
     ):
       with self.assertRaisesRegex(ValueError, f'{error}.*layers/1/w'):
         wrap(alias.adamw(0.1, mask=mask)).init(_model())
@@ -77,14 +78,14 @@ class WholeParamsTest(parameterized.TestCase):
   def test_choice_that_is_hidden(self, name):
     """What is there but hidden, or None, may be looked for."""
     for mask in (
-        tree.path_mask('layers/1/w'),
-        tree.path_mask('layers/0/b'),
-        tree.where_mask(lambda m: m['layers'][1]),
+        masks.by_path('layers/1/w'),
+        masks.by_path('layers/0/b'),
+        masks.at(lambda m: m['layers'][1]),
     ):
       tx = _WRAPPERS[name](alias.adamw(0.1, mask=mask))
       for init in (tx.init, lambda model, tx=tx: tx.init(params=model)):
         state = init(_model())
-      grads = tree.params(_model())
+      grads = masks.params(_model())
       tx.update(grads, state, _model())
 
   @parameterized.product(choice=list(_NO_PARAMS), optimizer=list(_OPTIMIZERS))
@@ -93,13 +94,13 @@ class WholeParamsTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, 'which is not a param.*layers/0/w'):
       tx.init(_model())
     with self.assertRaisesRegex(ValueError, 'which is not a param'):
-      tree.describe(_model(), _NO_PARAMS[choice]())
+      masks.describe(_model(), _NO_PARAMS[choice]())
     # None may stand for a param that was left out by hand.
-    tx.init(tree.params(_model()))
+    tx.init(masks.params(_model()))
 
   def test_other_params_in_init(self):
     """An init within an init may be of anything."""
-    mask = tree.path_mask('v')
+    mask = masks.by_path('v')
 
     def init_fn(params):
       del params
@@ -110,12 +111,12 @@ class WholeParamsTest(parameterized.TestCase):
     flat = _layouts.flatten(
         base.GradientTransformation(lambda p: mask({'v': p}), init_fn)
     )
-    flat.init(tree.params(_model()))
+    flat.init(masks.params(_model()))
     with self.assertRaisesRegex(ValueError, "paths, nearest first: 'w'"):
       mask({'w': jnp.ones(2)})
 
   def test_init_that_fails_is_forgotten(self):
-    mask = tree.path_mask('v')
+    mask = masks.by_path('v')
     tx = _masking.masked(alias.adam(0.1), mask)
     with self.assertRaises(ValueError):
       tx.init({'w': jnp.ones(2)})
@@ -124,7 +125,7 @@ class WholeParamsTest(parameterized.TestCase):
   def test_traced_init(self):
     params = {'layers': [jnp.ones(2), {'b': jnp.ones(2)}]}
     tx = _masking.masked(
-        alias.adamw(0.1, mask=tree.path_mask('v')),
+        alias.adamw(0.1, mask=masks.by_path('v')),
         {'layers': [True, False]},
     )
     for init in (jax.jit(tx.init), lambda p: jax.eval_shape(tx.init, p)):
@@ -132,7 +133,7 @@ class WholeParamsTest(parameterized.TestCase):
         init(params)
 
   def test_accessor_that_calls(self):
-    mask = tree.where_mask(lambda m: m['layers'][0]['w']())
+    mask = masks.at(lambda m: m['layers'][0]['w']())
     with self.assertRaisesRegex(ValueError, 'layers/0/w.*attributes and items'):
       mask(_model())
 

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 from optax._src import base
 from optax._src.models import seam
 from optax._src.models import views
+from optax._src import tables
+from optax.masks import _base
 from optax.transforms import _resolving
-from optax.tree_utils import _flat_params
-from optax.tree_utils import _html_tables
 
 
 class _Text(str):
@@ -23,7 +23,7 @@ class _Text(str):
   __repr__ = str.__str__
 
   def _repr_html_(self) -> str:
-    return '\n'.join(_html_tables.make(*table) for table in self.tables)
+    return '\n'.join(tables.to_html(*table) for table in self.tables)
 
 
 _LEFT_OUT = ('False', 'None', 'frozen')
@@ -52,7 +52,7 @@ def describe(params: base.Params, choice: Any = None) -> str:
     >>> import jax.numpy as jnp
     >>> import optax
     >>> params = {'w': jnp.ones((2, 3)), 'b': jnp.ones(3)}
-    >>> optax.tree.describe(params, optax.tree.path_mask('b'))
+    >>> optax.masks.describe(params, optax.masks.by_path('b'))
     path  shape   dtype    mask
     b     (3,)    float32  True
     w     (2, 3)  float32  False
@@ -63,10 +63,10 @@ def describe(params: base.Params, choice: Any = None) -> str:
     total       2           9
   """
   model, params = params, views.get_view(params)
-  flat = _flat_params.FlatParams(params)
+  flat = _base.FlatParams(params)
   leaves = [
       (path, leaf) for path, leaf in zip(flat.paths, flat.leaves)
-      if not _flat_params.is_hole(leaf)
+      if not views.is_hole(leaf)
   ]
   title, groups = ['path', 'shape', 'dtype'], {}
   if choice is None:
@@ -104,26 +104,14 @@ def describe(params: base.Params, choice: Any = None) -> str:
   counts = [('total', sizes)] if choice is None else [*counts, ('total', sizes)]
   counts = [[c, str(len(group)), str(sum(group))] for c, group in counts]
   groups_title = ['group', 'leaves', 'parameters']
-  tables = (
+  found = (
       (title, rows, '<<<<', [c in _LEFT_OUT for *_, c in rows]),
       (groups_title, counts, '<>>', [c in _LEFT_OUT for c, *_ in counts]),
   )
   texts = (
-      '\n'.join(_align_columns([title, *rows], sides))
-      for title, rows, sides, _ in tables
+      '\n'.join(tables.align_columns([title, *rows], sides))
+      for title, rows, sides, _ in found
   )
   text = _Text('\n\n'.join(texts))
-  text.tables = tables
+  text.tables = found
   return text
-
-
-def _align_columns(rows: list[list[str]], sides: str) -> list[str]:
-  """Writes rows of cells in columns, each on its side."""
-  widths = [max(map(len, column)) for column in zip(*rows)]
-  return [
-      '  '.join(
-          f'{cell:{side}{width}}'
-          for cell, side, width in zip(row, sides, widths)
-      ).rstrip()
-      for row in rows
-  ]

@@ -27,9 +27,9 @@ def params(model: base.PyTree) -> base.Params:
     >>> import jax.numpy as jnp
     >>> import optax
     >>> model = {'weight': jnp.array([3.0, 4.0]), 'activation': jax.nn.relu}
-    >>> optax.tree.params(model)
+    >>> optax.masks.params(model)
     {'activation': None, 'weight': Array([3., 4.], dtype=float32)}
-    >>> print(optax.tree.norm(optax.tree.params(model)))
+    >>> print(optax.tree.norm(optax.masks.params(model)))
     5.0
   """
   return views.get_view(model)

@@ -7,10 +7,10 @@ import dataclasses
 from typing import Any
 
 from optax._src import base
+from optax.masks import _algebra
+from optax.masks import _base
+from optax.masks import _labels
 from optax.transforms import _mask_checks
-from optax.tree_utils import _flat_params
-from optax.tree_utils import _mask_algebra
-from optax.tree_utils import _path_labels
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,10 +33,10 @@ class _Group:
     return repr({'frozen': True} if self.frozen else dataclasses.asdict(self))
 
 
-class _ParamGroups(_path_labels.PathLabels):
-  """See `param_groups`."""
+class _ParamGroups(_labels.PathLabels):
+  """See `groups`."""
 
-  use = 'to `optax.tree.describe`, and its `lr_mult` to `optax.scale`'
+  use = 'to `optax.masks.describe`, and its `lr_mult` to `optax.scale`'
 
   @property
   def lr_mult(self) -> Callable[[base.Params], base.PyTree]:
@@ -47,16 +47,16 @@ class _ParamGroups(_path_labels.PathLabels):
     return _Numbers(self, 'weight_decay')
 
   @property
-  def frozen(self) -> _mask_algebra.Mask:
+  def frozen(self) -> _algebra.Mask:
     return _Frozen(self)
 
   def __repr__(self):
     default = f'weight_decay={self.default.weight_decay}'
-    return f'param_groups({self.show_labels()}, {default})'
+    return f'groups({self.show_labels()}, {default})'
 
 
 @dataclasses.dataclass(frozen=True)
-class _Numbers(_flat_params.Chooser):
+class _Numbers(_base.Chooser):
   """One of the numbers of a table, for each leaf."""
 
   groups: _ParamGroups
@@ -76,7 +76,7 @@ class _Numbers(_flat_params.Chooser):
 
 
 @dataclasses.dataclass(frozen=True)
-class _Frozen(_mask_algebra.Mask):
+class _Frozen(_algebra.Mask):
   """The mask of the params that a table freezes."""
 
   groups: _ParamGroups
@@ -91,8 +91,8 @@ class _Frozen(_mask_algebra.Mask):
     return f'{self.groups!r}.frozen'
 
 
-def param_groups(
-    groups: Mapping[_path_labels.Selector, Mapping[str, Any]],
+def groups(
+    groups: Mapping[_labels.Selector, Mapping[str, Any]],
     *,
     weight_decay: float = 0.0,
 ) -> _ParamGroups:
@@ -104,7 +104,7 @@ def param_groups(
 
   Args:
     groups: a row for each group, by pattern or mask, as
-      :func:`optax.tree.path_labels` takes them. The first that matches a leaf
+      :func:`optax.masks.labels` takes them. The first that matches a leaf
       gives it its row. A row is a mapping that may have ``'lr_mult'``, which
       multiplies the learning rate, and ``'weight_decay'``, or else
       ``'frozen': True``, which means the same as ``'lr_mult': 0``.
@@ -113,14 +113,14 @@ def param_groups(
 
   Returns:
     A function from params to a PyTree of rows like the params, for
-    :func:`optax.tree.describe`. It has three attributes, which are functions of
+    :func:`optax.masks.describe`. It has three attributes, which are functions of
     the params too, and raise a ``ValueError`` as those that
-    :func:`optax.tree.path_labels` makes:
+    :func:`optax.masks.labels` makes:
 
     - ``lr_mult``, for :func:`optax.scale`, gives numbers: 0 for what is frozen.
     - ``weight_decay``, for :func:`optax.add_decayed_weights` and for what calls
       it, such as :func:`optax.adamw`, gives numbers: 0 for what is frozen.
-    - ``frozen`` is an :class:`optax.tree.Mask`, for :func:`optax.freeze` before
+    - ``frozen`` is an :class:`optax.masks.Mask`, for :func:`optax.freeze` before
       a clip, whose norm counts all gradients otherwise. The state has room for
       what is frozen, as for all params: :func:`optax.selective_transform` takes
       this mask as its ``freeze_mask`` and saves that room.
@@ -137,11 +137,11 @@ def param_groups(
     >>> import optax
     >>> params = {'embed': jnp.ones((9, 2)),
     ...           'out': {'b': jnp.ones(9), 'w': jnp.ones((2, 9))}}
-    >>> groups = optax.tree.param_groups(
+    >>> groups = optax.masks.groups(
     ...     {'embed': {'lr_mult': 0.1}, '.*/b': {'weight_decay': 0}},
     ...     weight_decay=0.01,
     ... )
-    >>> optax.tree.describe(params, groups)
+    >>> optax.masks.describe(params, groups)
     path   shape   dtype    label
     embed  (9, 2)  float32  lr_mult=0.1, weight_decay=0.01
     out/b  (9,)    float32  lr_mult=1, weight_decay=0
@@ -164,13 +164,13 @@ def param_groups(
     <https://github.com/jax-ml/jax/issues/3296>`_.
   """
   if not isinstance(groups, Mapping):
-    raise TypeError(f'param_groups takes a mapping, found {groups!r}.')
+    raise TypeError(f'groups takes a mapping, found {groups!r}.')
   if not groups:
-    raise ValueError('param_groups takes at least one row.')
+    raise ValueError('groups takes at least one row.')
   rest = _make_group('the rest', {}, weight_decay)
   rows = tuple(
       (
-          _path_labels.parse('param_groups', selector),
+          _labels.parse('groups', selector),
           _make_group(f'the row of {selector!r}', row, weight_decay),
       )
       for selector, row in groups.items()
@@ -181,11 +181,11 @@ def param_groups(
 def _make_group(name: str, row: Any, weight_decay: float) -> _Group:
   """Makes a group of a row, or says what is wrong with it."""
   if not isinstance(row, Mapping):
-    raise TypeError(f'param_groups: {name} must be a mapping, found {row!r}.')
+    raise TypeError(f'groups: {name} must be a mapping, found {row!r}.')
   for key in row:
     if key not in ('lr_mult', 'weight_decay', 'frozen'):
       raise ValueError(
-          f"param_groups: {name} has the key {key!r}; the keys are 'lr_mult',"
+          f"groups: {name} has the key {key!r}; the keys are 'lr_mult',"
           " 'weight_decay' and 'frozen'. What differs in anything else needs"
           ' `optax.partition`.'
       )
@@ -193,7 +193,7 @@ def _make_group(name: str, row: Any, weight_decay: float) -> _Group:
   frozen = numbers.pop('frozen', False)
   if not isinstance(frozen, bool) or frozen and len(row) > 1:
     raise ValueError(
-        f"param_groups: 'frozen' of {name} must be True or False. If it is"
+        f"groups: 'frozen' of {name} must be True or False. If it is"
         f' True, the row must have no other key; found {dict(row)!r}.'
     )
   for key, number in numbers.items():
@@ -201,7 +201,7 @@ def _make_group(name: str, row: Any, weight_decay: float) -> _Group:
       numbers[key] = _mask_checks.to_number(number)
     except ValueError as error:
       raise ValueError(
-          f'param_groups: {key!r} of {name} must be a finite number, found'
+          f'groups: {key!r} of {name} must be a finite number, found'
           f' {number!r}.'
       ) from error
   is_frozen = frozen or numbers['lr_mult'] == 0

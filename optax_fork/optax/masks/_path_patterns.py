@@ -5,7 +5,7 @@
 import re
 from typing import Union
 
-from optax.tree_utils import _flat_params
+from optax.masks import _base
 
 
 def parse(name: str, pattern: Union[str, re.Pattern[str]]):
@@ -32,14 +32,14 @@ def show(pattern: re.Pattern[str]) -> str:
 
 
 def no_match(
-    name: str, pattern: re.Pattern[str], flat: _flat_params.FlatParams
+    name: str, pattern: re.Pattern[str], flat: _base.FlatParams
 ) -> ValueError:
   """Makes the error for a pattern that chooses nothing."""
   if flat.paths == ['']:
     there = 'The params are a single leaf, whose path is empty.'
   else:
     paths = [p for p, x in zip(flat.paths, flat.is_choosable) if x]
-    paths = _flat_params.list_paths(paths, pattern.pattern)
+    paths = _base.list_paths(paths, pattern.pattern)
     there = f'The paths, nearest first: {paths}.'
   others = list(filter(pattern.fullmatch, flat.paths))
   but = f', but {others[0]!r}, which is not a param' if others else ''

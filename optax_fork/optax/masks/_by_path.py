@@ -6,13 +6,13 @@ import dataclasses
 import re
 from typing import Union
 
-from optax.tree_utils import _mask_algebra
-from optax.tree_utils import _path_patterns
+from optax.masks import _algebra
+from optax.masks import _path_patterns
 
 
 @dataclasses.dataclass(frozen=True)
-class _PathMask(_mask_algebra.Mask):
-  """See `path_mask`."""
+class _PathMask(_algebra.Mask):
+  """See `by_path`."""
 
   patterns: tuple[re.Pattern[str], ...]
 
@@ -30,23 +30,23 @@ class _PathMask(_mask_algebra.Mask):
 
   def __repr__(self):
     patterns = ', '.join(map(_path_patterns.show, self.patterns))
-    return f'path_mask({patterns})'
+    return f'by_path({patterns})'
 
 
-def path_mask(*patterns: Union[str, re.Pattern[str]]) -> _mask_algebra.Mask:
+def by_path(*patterns: Union[str, re.Pattern[str]]) -> _algebra.Mask:
   r"""Makes a mask that is ``True`` for params with one of these paths.
 
   The path of a leaf is written as ``layers/0/weight``, with the names of
   attributes, the keys of dicts and the indices of sequences from the root on,
   see ``jax.tree_util.keystr(path, simple=True, separator='/')``.
-  :func:`optax.tree.describe` shows the paths.
+  :func:`optax.masks.describe` shows the paths.
 
   Args:
     *patterns: regular expressions, as strings or compiled. One of them must
       match the whole path of a leaf for it to be chosen.
 
   Returns:
-    A mask function, see :class:`optax.tree.Mask`. It raises a ``ValueError`` if
+    A mask function, see :class:`optax.masks.Mask`. It raises a ``ValueError`` if
     a pattern matches no path of a param, not even that of a ``None``; the error
     lists the paths that there are. Where a part of the params is masked, as it
     is inside :func:`optax.partition`, ``init`` checks this for all params, and
@@ -61,9 +61,9 @@ def path_mask(*patterns: Union[str, re.Pattern[str]]) -> _mask_algebra.Mask:
     >>> import optax
     >>> params = {'norm': {'scale': jnp.ones(2)},
     ...           'out': {'w': jnp.ones((2, 2)), 'b': jnp.ones(2)}}
-    >>> decay = ~optax.tree.path_mask('.*/b', 'norm/.*')
+    >>> decay = ~optax.masks.by_path('.*/b', 'norm/.*')
     >>> decay
-    ~path_mask('.*/b', 'norm/.*')
+    ~by_path('.*/b', 'norm/.*')
     >>> decay(params)
     {'norm': {'scale': False}, 'out': {'b': False, 'w': True}}
     >>> optimizer = optax.adamw(1e-3, mask=decay)
@@ -73,7 +73,7 @@ def path_mask(*patterns: Union[str, re.Pattern[str]]) -> _mask_algebra.Mask:
     <https://github.com/google-deepmind/optax/issues/1007>`_.
   """
   if not patterns:
-    raise ValueError('path_mask takes at least one pattern.')
+    raise ValueError('by_path takes at least one pattern.')
   return _PathMask(
-      tuple(_path_patterns.parse('path_mask', p) for p in patterns)
+      tuple(_path_patterns.parse('by_path', p) for p in patterns)
   )

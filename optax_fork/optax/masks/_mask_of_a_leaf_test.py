@@ -7,7 +7,7 @@ from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 import numpy as np
-from optax import tree
+from optax import masks
 
 _PARAMS = {'body': [np.ones((2, 3)), np.ones(3)], 'head': np.array([2.0])}
 
@@ -15,10 +15,10 @@ _PARAMS = {'body': [np.ones((2, 3)), np.ones(3)], 'head': np.array([2.0])}
 class MaskOfALeafTest(parameterized.TestCase):
 
   @parameterized.parameters(
-      (tree.path_mask('head'),),
-      (tree.where_mask(lambda p: p['head']),),
-      (~tree.where_mask(lambda p: p['head']),),
-      (tree.leaf_mask(lambda x: x.ndim == 1) & tree.path_mask('head'),),
+      (masks.by_path('head'),),
+      (masks.at(lambda p: p['head']),),
+      (~masks.at(lambda p: p['head']),),
+      (masks.by_leaf(lambda x: x.ndim == 1) & masks.by_path('head'),),
   )
   def test_error_says_to_call_the_mask(self, mask):
     with self.assertRaisesRegex(ValueError, r'single leaf.*mask\(model\)'):
@@ -26,8 +26,8 @@ class MaskOfALeafTest(parameterized.TestCase):
 
   def test_params_that_are_a_leaf(self):
     leaf = jnp.ones(2)
-    self.assertIs(tree.path_mask('')(leaf), True)
-    self.assertIs((~tree.where_mask(lambda p: p))(leaf), False)
+    self.assertIs(masks.by_path('')(leaf), True)
+    self.assertIs((~masks.at(lambda p: p))(leaf), False)
 
 
 if __name__ == '__main__':

@@ -1,6 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tables as HTML, for notebooks."""
+"""Tables as text, and as HTML for notebooks."""
 
 from collections.abc import Iterable, Sequence
 import html
@@ -8,13 +8,25 @@ import html
 _SIDES = {'<': 'left', '>': 'right'}
 
 
-def make(
+def align_columns(rows: list[list[str]], sides: str) -> list[str]:
+  """Writes rows of cells in columns, each on its side."""
+  widths = [max(map(len, column)) for column in zip(*rows)]
+  return [
+      '  '.join(
+          f'{cell:{side}{width}}'
+          for cell, side, width in zip(row, sides, widths)
+      ).rstrip()
+      for row in rows
+  ]
+
+
+def to_html(
     title: Sequence[str],
     rows: Iterable[Sequence[str]],
     sides: str,
     faint: Iterable[bool],
 ) -> str:
-  """Makes a table.
+  """Makes a table for notebooks.
 
   Args:
     title: names of the columns.

@@ -9,11 +9,12 @@ from typing import Any
 
 import jax
 from optax._src import base
+from optax._src.models import views
+from optax.masks import _base
 from optax.transforms import _resolving
-from optax.tree_utils import _flat_params
 
 
-class Mask(_flat_params.Chooser):
+class Mask(_base.Chooser):
   """A mask function that may be combined with others, and prints what it is.
 
   Call it with params to get the mask, a PyTree of bools like the params. Holes,
@@ -30,7 +31,7 @@ class Mask(_flat_params.Chooser):
     return flat.unflatten(self._choose(flat))
 
   @abc.abstractmethod
-  def _choose(self, flat: _flat_params.FlatParams) -> list[bool]:
+  def _choose(self, flat: _base.FlatParams) -> list[bool]:
     """Returns a bool for each leaf, and any for holes."""
 
   def __and__(self, other: Any) -> 'Mask':
@@ -57,17 +58,17 @@ class Mask(_flat_params.Chooser):
     )
 
 
-def choose(mask: Any, flat: _flat_params.FlatParams) -> list[bool]:
+def choose(mask: Any, flat: _base.FlatParams) -> list[bool]:
   """Returns what a mask of any kind chooses."""
   if isinstance(mask, Mask):
     return mask._choose(flat)  # pylint: disable=protected-access
   bools = jax.tree.map(
-      lambda m, p: jax.tree.map(lambda _: m, p, is_leaf=_flat_params.is_hole),
+      lambda m, p: jax.tree.map(lambda _: m, p, is_leaf=views.is_hole),
       _resolving.resolve_mask(mask, flat.params),
       flat.params,
-      is_leaf=_flat_params.is_hole,
+      is_leaf=views.is_hole,
   )
-  return jax.tree.leaves(bools, is_leaf=_flat_params.is_hole)
+  return jax.tree.leaves(bools, is_leaf=views.is_hole)
 
 
 @dataclasses.dataclass(frozen=True)

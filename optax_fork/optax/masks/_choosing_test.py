@@ -58,7 +58,7 @@ class PathMaskTest(parameterized.TestCase):
       ('compiled', [re.compile('.*/BIAS', re.I)], ([0, 0], [1, 1], 0)),
   )
   def test_full_matches(self, patterns, expected):
-    mask = optax.tree.path_mask(*patterns)(_params())
+    mask = optax.masks.by_path(*patterns)(_params())
     self.assertEqual(mask, jax.tree.map(bool, _net(*expected)))
 
   def test_pattern_that_matches_nothing(self):
@@ -69,28 +69,28 @@ class PathMaskTest(parameterized.TestCase):
           re.escape(f'{pattern!r} fully matches no path of the params')
           + ".* nearest first: 'layers/./bias'",
       ):
-        optax.tree.path_mask('.*/weight', pattern)(_params())
+        optax.masks.by_path('.*/weight', pattern)(_params())
 
   def test_empty_nodes_hide_nothing(self):
     with self.assertRaisesRegex(ValueError, 'no path'):
-      optax.tree.path_mask('w')({'a': 1.0, 'b': optax.EmptyState()})
+      optax.masks.by_path('w')({'a': 1.0, 'b': optax.EmptyState()})
 
   def test_many_paths_are_not_all_listed(self):
     params = {f'w{i}': 0.0 for i in range(50)}
     with self.assertRaisesRegex(ValueError, "'w33', .* and 40 more"):
-      optax.tree.path_mask('w333')(params)
+      optax.masks.by_path('w333')(params)
 
   def test_params_with_holes(self):
     none = _net([None, 1.0], [1.0, None], 1.0)
-    mask = optax.tree.path_mask('.*/1/bias')(none)
+    mask = optax.masks.by_path('.*/1/bias')(none)
     self.assertEqual(mask, _net([None, False], [False, None], False))
     with self.assertRaisesRegex(ValueError, "'.*/1/bia' fully matches no") as e:
-      optax.tree.path_mask('.*/1/bia')(none)
+      optax.masks.by_path('.*/1/bia')(none)
     self.assertNotIn("'layers/1/bias'", str(e.exception))
 
     # What is hidden may match.
     masked = _net([1.0, 1.0], [1.0, 1.0], 1.0)._replace(norm=optax.MaskedNode())
-    mask = optax.tree.path_mask('norm/.*')(masked)
+    mask = optax.masks.by_path('norm/.*')(masked)
     self.assertEqual(mask.norm, optax.MaskedNode())
     self.assertFalse(any(jax.tree.leaves(mask)))
 
@@ -103,7 +103,7 @@ class PathMaskTest(parameterized.TestCase):
     values = {'bias': 1.0, 'kernel': 2.0}
     # Optimizers of NNX see both.
     for params in (values, {k: variable(v) for k, v in values.items()}):
-      mask = optax.tree.path_mask('kernel')(params)
+      mask = optax.masks.by_path('kernel')(params)
       self.assertEqual(jax.tree.leaves(mask), [False, True])
 
   @parameterized.named_parameters(
@@ -115,7 +115,7 @@ class PathMaskTest(parameterized.TestCase):
   )
   def test_bad_patterns(self, patterns, error, message):
     with self.assertRaisesRegex(error, message):
-      optax.tree.path_mask(*patterns)
+      optax.masks.by_path(*patterns)
 
 
 class WhereMaskTest(parameterized.TestCase):
@@ -133,13 +133,13 @@ class WhereMaskTest(parameterized.TestCase):
       ('all', lambda p: p, ([1, 1], [1, 1], 1)),
   )
   def test_nodes(self, where, expected):
-    mask = optax.tree.where_mask(where)(_params())
+    mask = optax.masks.at(where)(_params())
     self.assertEqual(mask, jax.tree.map(bool, _net(*expected)))
 
   def test_leaves_are_told_apart_by_position(self):
     shared = jnp.ones(2)
     params = {'a': shared, 'b': [shared, None], 'c': shared}
-    mask = optax.tree.where_mask(lambda p: p['b'])(params)
+    mask = optax.masks.at(lambda p: p['b'])(params)
     self.assertEqual(mask, {'a': False, 'b': [True, None], 'c': False})
 
   def test_none(self):
@@ -150,12 +150,12 @@ class WhereMaskTest(parameterized.TestCase):
         (lambda p: p['head'] or p['body'], True),
         (lambda p: p['body'] if p['head'] is None else p['head'], True),
     ):
-      mask = optax.tree.where_mask(where)(params)
+      mask = optax.masks.at(where)(params)
       self.assertEqual(mask, {'head': None, 'body': is_body})
     with self.assertRaisesRegex(ValueError, 'accessor fails'):
-      optax.tree.where_mask(lambda p: p['head']['weight'])(params)
+      optax.masks.at(lambda p: p['head']['weight'])(params)
     with self.assertRaisesRegex(ValueError, 'found None'):
-      optax.tree.where_mask(lambda p: p.get('tail'))({'body': 1.0})
+      optax.masks.at(lambda p: p.get('tail'))({'body': 1.0})
 
   def test_masked_parts(self):
     params = {'enc': optax.MaskedNode(), 'head': 1.0}
@@ -169,7 +169,7 @@ class WhereMaskTest(parameterized.TestCase):
         lambda p: (p['enc']['a'], p['enc']['b']),
         lambda p: [x for x in p.values() if not hasattr(x, '__array__')][0],
     ):
-      mask = optax.tree.where_mask(where)(params)
+      mask = optax.masks.at(where)(params)
       self.assertEqual(mask, {'enc': optax.MaskedNode(), 'head': False})
 
   @parameterized.named_parameters(
@@ -185,12 +185,12 @@ class WhereMaskTest(parameterized.TestCase):
       ('nothing', lambda p: (), 'chooses nothing .* paths: .layers/0/weight'),
   )
   def test_bad_accessors(self, where, message):
-    with self.assertRaisesRegex(ValueError, rf'where_mask\(.*: .*{message}'):
-      optax.tree.where_mask(where)(_params())
+    with self.assertRaisesRegex(ValueError, rf'at\(.*: .*{message}'):
+      optax.masks.at(where)(_params())
 
   def test_leaf_that_is_returned_twice(self):
-    mask = optax.tree.where_mask(lambda p: (p.layers[1], p.layers[1].bias))
-    other = optax.tree.where_mask(lambda p: p.layers[1])
+    mask = optax.masks.at(lambda p: (p.layers[1], p.layers[1].bias))
+    other = optax.masks.at(lambda p: p.layers[1])
     self.assertEqual(
         *(jax.tree.leaves(m(_params())) for m in (mask, other))
     )
@@ -201,14 +201,14 @@ class WhereMaskTest(parameterized.TestCase):
       return node['tree'] | {'y': node['get'](node['tree'])}
 
     model = {'tree': {'x': jnp.ones(2)}, 'get': lambda tree: tree['x']}
-    mask = optax.tree.where_mask(tied)
+    mask = optax.masks.at(tied)
     self.assertEqual(mask(model)['tree'], {'x': True})
     with self.assertRaisesRegex(ValueError, 'None in place of functions'):
       mask(model | {'get': None})
 
   def test_no_function(self):
-    with self.assertRaisesRegex(TypeError, 'where_mask takes a function'):
-      optax.tree.where_mask('layers')
+    with self.assertRaisesRegex(TypeError, 'at takes a function'):
+      optax.masks.at('layers')
 
 
 class LeafMaskTest(parameterized.TestCase):
@@ -217,21 +217,21 @@ class LeafMaskTest(parameterized.TestCase):
       lambda x: x.ndim > 1, lambda x: jnp.asarray(x.ndim > 1)
   )
   def test_predicate(self, predicate):
-    mask = optax.tree.leaf_mask(predicate)(_params())
+    mask = optax.masks.by_leaf(predicate)(_params())
     self.assertEqual(mask, _net([True, True], [False, False], False))
 
   def test_raw_model(self):
     model = raw_model_test_case.RawModel.create()
-    mask = optax.tree.leaf_mask(lambda x: x.ndim > 1)(model)
+    mask = optax.masks.by_leaf(lambda x: x.ndim > 1)(model)
     self.assertIs(mask.weight, True)
     self.assertEqual(sum(jax.tree.leaves(mask)), 1)
 
   def test_mask_or_labels_called_as_a_schedule(self):
     for chooser in (
-        optax.tree.leaf_mask(lambda x: x.ndim > 1),
-        ~optax.tree.path_mask('w'),
-        optax.tree.where_mask(lambda params: params['w']),
-        optax.tree.path_labels({'w': 'a'}, default='b'),
+        optax.masks.by_leaf(lambda x: x.ndim > 1),
+        ~optax.masks.by_path('w'),
+        optax.masks.at(lambda params: params['w']),
+        optax.masks.labels({'w': 'a'}, default='b'),
     ):
       optimizer = optax.sgd(chooser)
       params = {'w': jnp.ones(2)}
@@ -241,7 +241,7 @@ class LeafMaskTest(parameterized.TestCase):
         optimizer.update(params, optimizer.init(params), params)
 
   def test_mask_is_neither_true_nor_false(self):
-    mask = optax.tree.leaf_mask(lambda x: x.ndim > 1)
+    mask = optax.masks.by_leaf(lambda x: x.ndim > 1)
     with self.assertRaisesRegex(TypeError, r'Write ~a, a & b and a \| b'):
       _ = not mask
     with self.assertRaisesRegex(TypeError, 'neither true nor false'):
@@ -251,18 +251,18 @@ class LeafMaskTest(parameterized.TestCase):
     with self.assertRaisesRegex(
         ValueError, "predicate fails at 'a', for a float, with AttributeError"
     ):
-      optax.tree.leaf_mask(lambda x: x.ndim > 1)({'a': 1.0})
+      optax.masks.by_leaf(lambda x: x.ndim > 1)({'a': 1.0})
     with self.assertRaisesRegex(ValueError, "'a', .*ValueError: the leaves of"):
-      optax.tree.leaf_mask(lambda x: x)({'a': 0.5})
-    with self.assertRaisesRegex(TypeError, 'leaf_mask takes a function'):
-      optax.tree.leaf_mask(True)
+      optax.masks.by_leaf(lambda x: x)({'a': 0.5})
+    with self.assertRaisesRegex(TypeError, 'by_leaf takes a function'):
+      optax.masks.by_leaf(True)
 
 
 class CombinedTest(parameterized.TestCase):
 
   def test_operators(self):
-    bias = optax.tree.path_mask('.*/bias')
-    first = optax.tree.where_mask(lambda p: p.layers[0])
+    bias = optax.masks.by_path('.*/bias')
+    first = optax.masks.at(lambda p: p.layers[0])
     for mask, expected in (
         (bias & first, ([0, 0], [1, 0], 0)),
         (bias | first, ([1, 0], [1, 1], 0)),
@@ -274,7 +274,7 @@ class CombinedTest(parameterized.TestCase):
       self.assertEqual(mask(_params()), expected, mask)
 
   def test_other_masks(self):
-    bias = optax.tree.path_mask('.*/bias')
+    bias = optax.masks.by_path('.*/bias')
     only_bias = bias(_params())
     first = _Net([True, False], False)
     both = _net([False, False], [True, False], False)
@@ -284,7 +284,7 @@ class CombinedTest(parameterized.TestCase):
     self.assertEqual((True & bias)(_params()), only_bias)
     self.assertEqual((bias | False)(_params()), only_bias)
     params = {'a': None, 'b': optax.MaskedNode(), 'c': [1.0, None, 2.0]}
-    chosen = optax.tree.path_mask('c/0')
+    chosen = optax.masks.by_path('c/0')
     for other in (True, {'a': None, 'b': optax.MaskedNode(), 'c': True}):
       expected = params | {'c': [True, None, False]}
       self.assertEqual((chosen & other)(params), expected)
@@ -293,23 +293,23 @@ class CombinedTest(parameterized.TestCase):
       _ = (bias & [True])(_params())
 
   def test_repr(self):
-    bias = optax.tree.path_mask('.*/bias', re.compile('x', re.I))
-    large = optax.tree.leaf_mask(jnp.size)
-    norm = optax.tree.where_mask(lambda p: p.norm)
+    bias = optax.masks.by_path('.*/bias', re.compile('x', re.I))
+    large = optax.masks.by_leaf(jnp.size)
+    norm = optax.masks.at(lambda p: p.norm)
     for mask, text in (
-        (bias, r"path_mask('.*/bias', re.compile('x', re.IGNORECASE))"),
-        (large & ~norm, 'leaf_mask(size) & ~where_mask(<lambda>)'),
+        (bias, r"by_path('.*/bias', re.compile('x', re.IGNORECASE))"),
+        (large & ~norm, 'by_leaf(size) & ~at(<lambda>)'),
         ((large | norm) & True, f'({large} | {norm}) & True'),
         (large | norm | large, f'{large} | {norm} | {large}'),
-        (~(large & norm), '~(leaf_mask(size) & where_mask(<lambda>))'),
-        (large & jnp.ndim, 'leaf_mask(size) & ndim'),
+        (~(large & norm), '~(by_leaf(size) & at(<lambda>))'),
+        (large & jnp.ndim, 'by_leaf(size) & ndim'),
         (large & functools.partial(max, 1),
-         'leaf_mask(size) & functools.partial(<built-in function max>, 1)'),
+         'by_leaf(size) & functools.partial(<built-in function max>, 1)'),
     ):
       self.assertEqual(repr(mask), text)
 
   def test_masks_are_values(self):
-    make = lambda: ~optax.tree.path_mask('.*/bias') & optax.tree.leaf_mask(len)
+    make = lambda: ~optax.masks.by_path('.*/bias') & optax.masks.by_leaf(len)
     self.assertEqual(make(), make())
     self.assertEqual(hash(make()), hash(make()))
     self.assertEqual(pickle.loads(pickle.dumps(make())), make())
@@ -320,46 +320,46 @@ class PathLabelsTest(parameterized.TestCase):
 
   def test_first_match_wins(self):
     labels = {'.*/0/.*': 'a', '.*/bias': 'b', '.*': 'c'}
-    found = optax.tree.path_labels(labels)(_params())
+    found = optax.masks.labels(labels)(_params())
     self.assertEqual(found, _net(['a', 'c'], ['a', 'b'], 'c'))
 
   def test_default(self):
-    labels = optax.tree.path_labels({'.*/bias': 1}, default=0)
+    labels = optax.masks.labels({'.*/bias': 1}, default=0)
     self.assertEqual(labels(_params()), _net([0, 0], [1, 1], 0))
-    self.assertEqual(repr(labels), "path_labels({'.*/bias': 1}, default=0)")
+    self.assertEqual(repr(labels), "labels({'.*/bias': 1}, default=0)")
 
   def test_masks_are_patterns_too(self):
-    first = optax.tree.where_mask(lambda p: p.layers[0])
-    matrix = optax.tree.leaf_mask(lambda x: x.ndim > 1)
+    first = optax.masks.at(lambda p: p.layers[0])
+    matrix = optax.masks.by_leaf(lambda x: x.ndim > 1)
     labels = {first & matrix: 'a', '.*/bias': 'b', first | matrix: 'c'}
-    labels = optax.tree.path_labels(labels, default='d')
+    labels = optax.masks.labels(labels, default='d')
     self.assertEqual(labels(_params()), _net(['a', 'c'], ['b', 'b'], 'd'))
-    self.assertIn("'b', where_mask(<lambda>) | leaf_mask", repr(labels))
+    self.assertIn("'b', at(<lambda>) | by_leaf", repr(labels))
 
   def test_masks_that_choose_nothing(self):
-    typo = optax.tree.path_mask('.*/bias', '.*/baes')
-    norm = optax.tree.where_mask(lambda p: p.norm)
-    scalar = optax.tree.leaf_mask(lambda x: x.ndim == 0)
+    typo = optax.masks.by_path('.*/bias', '.*/baes')
+    norm = optax.masks.at(lambda p: p.norm)
+    scalar = optax.masks.by_leaf(lambda x: x.ndim == 0)
     for labels, message in (
         ({typo: 1, '.*': 2}, 'baes. fully matches no path'),
-        ({'.*': 1, norm: 2}, r'where_mask\(<lambda>\) is never the first that'),
+        ({'.*': 1, norm: 2}, r'at\(<lambda>\) is never the first that'),
     ):
       with self.assertRaisesRegex(ValueError, message):
-        optax.tree.path_labels(labels)(_params())
+        optax.masks.labels(labels)(_params())
     # No param need have what a leaf is asked for.
-    labels = optax.tree.path_labels({scalar: 1}, default=2)
+    labels = optax.masks.labels({scalar: 1}, default=2)
     self.assertEqual(set(jax.tree.leaves(labels(_params()))), {2})
 
   def test_none_for_the_rest(self):
     numbers = optax.contrib.MuonDimensionNumbers(0, 1)
-    labels = optax.tree.path_labels({'w': numbers}, default=None)
+    labels = optax.masks.labels({'w': numbers}, default=None)
     params = {'b': jnp.ones(2), 'w': jnp.ones((2, 2))}
     self.assertEqual(labels(params), {'b': None, 'w': numbers})
     self.assertEqual(pickle.loads(pickle.dumps(labels)), labels)
     self.assertEndsWith(repr(labels), ', default=None)')
-    names = optax.tree.path_labels({'w': 'x'}, default=None)
+    names = optax.masks.labels({'w': 'x'}, default=None)
     for choice in (names, names(params)):
-      rows = optax.tree.describe(params, choice).splitlines()
+      rows = optax.masks.describe(params, choice).splitlines()
       self.assertEqual(rows[1].split(), ['b', '(2,)', 'float32', 'None'])
     updates = []
     for dimension_numbers in (labels, {'b': None, 'w': numbers}):
@@ -370,7 +370,7 @@ class PathLabelsTest(parameterized.TestCase):
     self.assertEqual(*map(str, updates))
 
   def test_no_default(self):
-    labels = optax.tree.path_labels({'.*/bias': 1})
+    labels = optax.masks.labels({'.*/bias': 1})
     self.assertEqual(pickle.loads(pickle.dumps(labels)), labels)
     with self.assertRaisesRegex(
         ValueError, "no label for 'layers/0/weight', .* or a default"
@@ -379,7 +379,7 @@ class PathLabelsTest(parameterized.TestCase):
 
   def test_holes(self):
     params = {'a': None, 'b': optax.MaskedNode(), 'c': 1.0}
-    labels = optax.tree.path_labels({'b/w': 'x', 'c': 'y'})
+    labels = optax.masks.labels({'b/w': 'x', 'c': 'y'})
     self.assertEqual(labels(params), params | {'c': 'y'})
 
   def test_errors(self):
@@ -389,25 +389,25 @@ class PathLabelsTest(parameterized.TestCase):
         ({'.*': 1, '.*/baes': 2}, "matches no path .* first: 'layers/0/bias'"),
     ):
       with self.assertRaisesRegex(ValueError, message):
-        optax.tree.path_labels(labels)(_params())
+        optax.masks.labels(labels)(_params())
     for labels, error, message in (
         ({}, ValueError, 'at least one'),
         ({'(': 1}, ValueError, r"'\(' is not a regular expression"),
         ([('.*', 1)], TypeError, 'takes a mapping'),
         ({'.*': [1]}, TypeError, r"label of '.\*' must be hashable"),
-        ({_Layer: 1}, TypeError, 'strings, or masks of `optax.tree`, found'),
+        ({_Layer: 1}, TypeError, 'strings, or masks of `optax.masks`, found'),
     ):
       with self.assertRaisesRegex(error, message):
-        optax.tree.path_labels(labels)
+        optax.masks.labels(labels)
 
   def test_partition(self):
     """Inside of it, params are masked, and patterns may match nothing."""
-    decay = optax.tree.path_mask('.*/weight') & optax.tree.leaf_mask(
+    decay = optax.masks.by_path('.*/weight') & optax.masks.by_leaf(
         lambda x: x.ndim > 1
     )
     tx = optax.partition(
         {'adam': optax.adamw(0.5, mask=decay), 'sgd': optax.sgd(0.5)},
-        optax.tree.path_labels({'.*/bias': 'sgd'}, default='adam'),
+        optax.masks.labels({'.*/bias': 'sgd'}, default='adam'),
     )
     params = _params()
     grads = jax.tree.map(jnp.ones_like, params)
@@ -428,7 +428,7 @@ class DescribeTest(parameterized.TestCase):
   def test_labels_of_a_raw_model(self):
     model = {'w': jnp.ones((2, 3), jnp.bfloat16), 'f': jnp.tanh, 'b': 0}
     model['b'] = jax.ShapeDtypeStruct((3,), jnp.float32)
-    text = optax.tree.describe(model, {'w': 'x', 'f': None, 'b': 'all'})
+    text = optax.masks.describe(model, {'w': 'x', 'f': None, 'b': 'all'})
     self.assertEqual(
         text.splitlines(),
         [
@@ -444,34 +444,34 @@ class DescribeTest(parameterized.TestCase):
     )
 
   def test_prefix(self):
-    text = optax.tree.describe(_params(), _Net(True, False))
+    text = optax.masks.describe(_params(), _Net(True, False))
     self.assertIn('True        4          12', text)
     self.assertIn('False       1           2', text)
     # What notebooks show.
     self.assertEqual(repr(text), str(text))
 
   def test_no_choice(self):
-    text = optax.tree.describe({'n': 3, 'none': None})
+    text = optax.masks.describe({'n': 3, 'none': None})
     self.assertEqual(text.splitlines()[1].split(), ['n', '()', 'int32'])
     self.assertEqual(text.splitlines()[-1].split(), ['total', '1', '1'])
-    text = optax.tree.describe({})
+    text = optax.masks.describe({})
     self.assertEqual(text.splitlines()[-1].split(), ['total', '0', '0'])
 
   def test_other_leaves(self):
     params = {'q': jnp.ones(3, jnp.int8), 'f': jnp.tanh}
-    text = optax.tree.describe(params, {'q': True, 'f': False})
+    text = optax.masks.describe(params, {'q': True, 'f': False})
     self.assertEqual(
         text.splitlines()[:2],
         ['path  shape  dtype  mask', 'q     (3,)   int8   True'],
     )
-    self.assertIn('label', optax.tree.describe(params, {'q': 1, 'f': True}))
-    self.assertIn('mask', optax.tree.describe(params, True))
-    text = optax.tree.describe({'a': 1.0, 'b': 2.0}, {'a': True, 'b': 'True'})
+    self.assertIn('label', optax.masks.describe(params, {'q': 1, 'f': True}))
+    self.assertIn('mask', optax.masks.describe(params, True))
+    text = optax.masks.describe({'a': 1.0, 'b': 2.0}, {'a': True, 'b': 'True'})
     self.assertLen(re.findall('True +1 +1', text), 2)
 
   def test_bad_choice(self):
     with self.assertRaisesRegex(ValueError, 'choice is not a prefix'):
-      optax.tree.describe(_params(), [True])
+      optax.masks.describe(_params(), [True])
 
 
 if __name__ == '__main__':

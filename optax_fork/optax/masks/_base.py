@@ -14,24 +14,10 @@ from optax._src.models import leaf_kinds
 from optax._src.models import nnx_types
 from optax._src.models import seam
 from optax._src.models import views
-from optax.transforms import _masking
-from optax.tree_utils import _state_utils
+from optax._src import params_fn
 
 
 _MAX_PATHS = 10  # As many as an error lists.
-_MASKED = (
-    _masking.MaskedNode,
-    _state_utils._ParamsPlaceholder,  # pylint: disable=protected-access
-)
-
-
-def is_masked(x: Any) -> bool:
-  """Whether something stands for a subtree that is hidden."""
-  return isinstance(x, _MASKED)
-
-
-def is_hole(x: Any) -> bool:
-  return x is None or isinstance(x, _MASKED)
 
 
 class FlatParams:
@@ -42,7 +28,7 @@ class FlatParams:
 
   @functools.cached_property
   def _flat(self):
-    return jax.tree.flatten(self.params, is_leaf=is_hole)
+    return jax.tree.flatten(self.params, is_leaf=views.is_hole)
 
   @property
   def leaves(self) -> list[Any]:
@@ -55,7 +41,7 @@ class FlatParams:
   @functools.cached_property
   def paths(self) -> list[str]:
     entries, treedef = jax.tree_util.tree_flatten_with_path(
-        self.params, is_leaf=is_hole
+        self.params, is_leaf=views.is_hole
     )
     self._flat = [leaf for _, leaf in entries], treedef
     paths = [_path(keys) for keys, _ in entries]
@@ -90,7 +76,7 @@ class FlatParams:
   @functools.cached_property
   def is_whole(self) -> bool:
     """Whether no part is hidden, so that what is not found is not there."""
-    return not any(map(is_masked, self.leaves))
+    return not any(map(views.is_masked, self.leaves))
 
   def find_whole(self) -> Optional['FlatParams']:
     """Finds the params of which these are a part, or None."""
@@ -109,7 +95,7 @@ class FlatParams:
 
   @functools.cached_property
   def _holes(self) -> list[bool]:
-    return list(map(is_hole, self.leaves))
+    return list(map(views.is_hole, self.leaves))
 
   def unflatten(self, values: Iterable[Any]) -> base.PyTree:
     """Makes a tree like the params, with other values except in the holes."""
@@ -119,8 +105,8 @@ class FlatParams:
     )
 
 
-class Chooser(abc.ABC):
-  """A function of params, which is never a schedule."""
+class Chooser(params_fn.ParamsFn, abc.ABC):
+  """A function of params that chooses among them."""
 
   use = 'as a mask or as labels'
 

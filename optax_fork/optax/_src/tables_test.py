@@ -29,7 +29,7 @@ class HtmlTablesTest(parameterized.TestCase):
   @parameterized.parameters(False, None, 'frozen')
   def test_what_is_left_out_is_faint(self, left_out):
     params = {'a': np.ones(2, 'f'), 'b': np.ones((2, 3), 'f')}
-    text = optax.tree.describe(params, {'a': left_out, 'b': 'x'})
+    text = optax.masks.describe(params, {'a': left_out, 'b': 'x'})
     (leaves, faint_leaves), (groups, faint_groups) = _read(text)
     wanted = [line.split('  ') for line in text.splitlines()]
     cells = [[cell.strip() for cell in line if cell] for line in wanted]
@@ -40,23 +40,23 @@ class HtmlTablesTest(parameterized.TestCase):
   def test_nothing_is_faint_where_nothing_is_left_out(self):
     params = {'None': np.ones(2, 'f')}
     for choice in ((), (True,), ('all',)):
-      for _, faint in _read(optax.tree.describe(params, *choice)):
+      for _, faint in _read(optax.masks.describe(params, *choice)):
         self.assertEqual(faint, [])
 
   def test_rows_that_a_table_of_groups_freezes_are_faint(self):
     params = {'a': np.ones(2, 'f'), 'b': np.ones(3, 'f')}
-    groups = optax.tree.param_groups({'a': {'frozen': True}})
-    (_, faint), _ = _read(optax.tree.describe(params, groups))
+    groups = optax.masks.groups({'a': {'frozen': True}})
+    (_, faint), _ = _read(optax.masks.describe(params, groups))
     self.assertEqual([path for path, *_ in faint], ['a'])
 
   def test_what_looks_like_html_is_shown_as_it_is(self):
     params = {'<b>&amp;"': np.ones(2, 'f')}
-    (leaves, _), (groups, _) = _read(optax.tree.describe(params, '</td>'))
+    (leaves, _), (groups, _) = _read(optax.masks.describe(params, '</td>'))
     self.assertEqual(leaves[1], ['<b>&amp;"', '(2,)', 'float32', '</td>'])
     self.assertEqual(groups[1], ['</td>', '1', '2'])
 
   def test_copies(self):
-    text = optax.tree.describe({'a': np.ones(2, 'f')}, True)
+    text = optax.masks.describe({'a': np.ones(2, 'f')}, True)
     for copied in (copy.deepcopy(text), pickle.loads(pickle.dumps(text))):
       self.assertEqual(copied, text)
       self.assertEqual(copied._repr_html_(), text._repr_html_())

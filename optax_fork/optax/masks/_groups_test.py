@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import optax
 from optax._src import test_utils
 
-_HEAD = optax.tree.where_mask(lambda params: params['head'])
+_HEAD = optax.masks.at(lambda params: params['head'])
 _ROWS = {
     'body/0/.*': {'frozen': True},
     '.*/b': {'weight_decay': 0.0},
@@ -25,7 +25,7 @@ def _params():
 
 
 def _groups(weight_decay=0.1):
-  return optax.tree.param_groups(_ROWS, weight_decay=weight_decay)
+  return optax.masks.groups(_ROWS, weight_decay=weight_decay)
 
 
 def _optimizer(groups, learning_rate=0.5):
@@ -47,7 +47,7 @@ class ParamGroupsTest(parameterized.TestCase):
         (groups.weight_decay, {'b': 0.0, 'w': 0.1}, {'b': 0.0, 'w': 0.1}),
     ):
       self.assertEqual(choice(params), {'body': [frozen, body], 'head': head})
-    mask = groups.frozen & optax.tree.path_mask('.*/w')
+    mask = groups.frozen & optax.masks.by_path('.*/w')
     self.assertEqual(sum(jax.tree.leaves(groups.frozen(params))), 2)
     self.assertEqual(sum(jax.tree.leaves(mask(params))), 1)
 
@@ -75,7 +75,7 @@ class ParamGroupsTest(parameterized.TestCase):
     self.assertFalse(updates['head']['b'].any())
 
   def test_frozen_is_a_multiplier_of_zero(self):
-    make = optax.tree.param_groups
+    make = optax.masks.groups
     frozen, zero = make({'a': {'frozen': True}}), make({'a': {'lr_mult': 0.0}})
     self.assertEqual(frozen, zero)
     self.assertEqual(hash(frozen), hash(zero))
@@ -84,7 +84,7 @@ class ParamGroupsTest(parameterized.TestCase):
 
   def test_one_state_whatever_the_table_is(self):
     params = _params()
-    plain = optax.tree.param_groups({'.*': {}})
+    plain = optax.masks.groups({'.*': {}})
     states = [
         jax.eval_shape(_optimizer(groups, optax.linear_schedule(1, 0, 9)).init,
                        params)
@@ -98,7 +98,7 @@ class ParamGroupsTest(parameterized.TestCase):
 
   def test_equal_numbers_make_the_plain_program(self):
     params = _params()
-    groups = optax.tree.param_groups(
+    groups = optax.masks.groups(
         {'body/0/.*': {}, _HEAD: {'lr_mult': 1.0}}, weight_decay=0.1
     )
     clip = optax.clip_by_global_norm(1.0)
@@ -125,7 +125,7 @@ class ParamGroupsTest(parameterized.TestCase):
         )
         for label, (lr_mult, weight_decay) in numbers.items()
     }
-    labels = optax.tree.path_labels(
+    labels = optax.masks.labels(
         {'body/0/.*': 'frozen', '.*/b': 'bias', _HEAD: 'head'}, default='rest'
     )
     partition = optax.partition(own | {'frozen': optax.set_to_zero()}, labels)
@@ -141,28 +141,28 @@ class ParamGroupsTest(parameterized.TestCase):
     self.assertFalse((found[0]['head']['w'] == params['head']['w']).any())
 
   def test_describe(self):
-    text = optax.tree.describe(_params(), _groups())
+    text = optax.masks.describe(_params(), _groups())
     self.assertIn('lr_mult=1, weight_decay=0.1', text)
     self.assertIn('frozen                               2           6', text)
-    self.assertIn('10.0', optax.tree.describe(_params(), _groups().lr_mult))
+    self.assertIn('10.0', optax.masks.describe(_params(), _groups().lr_mult))
 
   def test_repr(self):
-    groups = optax.tree.param_groups(
+    groups = optax.masks.groups(
         {'a': {'frozen': True}, _HEAD: {'weight_decay': 1}}
     )
     self.assertEqual(
         repr(groups.lr_mult),
-        "param_groups({'a': {'frozen': True}, where_mask(<lambda>): {'lr_mult':"
+        "groups({'a': {'frozen': True}, at(<lambda>): {'lr_mult':"
         " 1, 'weight_decay': 1}}, weight_decay=0.0).lr_mult",
     )
     self.assertEndsWith(repr(groups.frozen), ', weight_decay=0.0).frozen')
 
   def test_typos(self):
     for rows, message in (
-        ({'haed/.*': {}}, "^param_groups.* 'haed/.*' fully matches no path"),
-        ({'.*': {}, _HEAD: {}}, r'where_mask\(<lambda>\) is never the first'),
+        ({'haed/.*': {}}, "^groups.* 'haed/.*' fully matches no path"),
+        ({'.*': {}, _HEAD: {}}, r'at\(<lambda>\) is never the first'),
     ):
-      groups = optax.tree.param_groups(rows)
+      groups = optax.masks.groups(rows)
       for tx in (
           optax.scale(groups.lr_mult),
           optax.adamw(0.1, weight_decay=groups.weight_decay),
@@ -191,11 +191,11 @@ class ParamGroupsTest(parameterized.TestCase):
   )
   def test_errors(self, rows, error, message):
     with self.assertRaisesRegex(error, message):
-      optax.tree.param_groups(rows)
+      optax.masks.groups(rows)
 
   def test_default_that_is_no_number(self):
     with self.assertRaisesRegex(ValueError, 'of the rest must be a finite'):
-      optax.tree.param_groups({'a': {}}, weight_decay=None)
+      optax.masks.groups({'a': {}}, weight_decay=None)
 
 
 if __name__ == '__main__':

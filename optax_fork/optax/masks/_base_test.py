@@ -1,37 +1,37 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests for methods in `optax.tree_utils._flat_params.py`."""
+"""Tests for methods in `optax.masks._base.py`."""
 
 from absl.testing import absltest
 from optax._src.models import raw_model_test_case
+from optax.masks import _base
 from optax.transforms import _masking
-from optax.tree_utils import _flat_params
 
 
 class FlatParamsTest(absltest.TestCase):
 
   def test_paths_and_holes(self):
     params = {'b': [1.0, None], 'a': _masking.MaskedNode()}
-    flat = _flat_params.FlatParams(params)
+    flat = _base.FlatParams(params)
     self.assertEqual(flat.paths, ['a', 'b/0', 'b/1'])
     self.assertEqual(flat.leaves, [_masking.MaskedNode(), 1.0, None])
     self.assertEqual(flat.is_choosable, [False, True, False])
     self.assertFalse(flat.is_whole)
-    self.assertTrue(_flat_params.FlatParams({'b': [1.0, None]}).is_whole)
+    self.assertTrue(_base.FlatParams({'b': [1.0, None]}).is_whole)
     expected = {'b': [5, None], 'a': _masking.MaskedNode()}
     self.assertEqual(flat.unflatten([4, 5, 6]), expected)
 
   def test_only_params_of_raw_models_are_choosable(self):
-    flat = _flat_params.FlatParams(raw_model_test_case.RawModel.create())
+    flat = _base.FlatParams(raw_model_test_case.RawModel.create())
     self.assertEqual(sum(flat.is_choosable), 2)
 
   def test_paths_are_listed_with_the_nearest_first(self):
     paths = ['layers/0/weight', 'norm/scale']
-    listed = _flat_params.list_paths(paths, 'norm/scle')
+    listed = _base.list_paths(paths, 'norm/scle')
     self.assertEqual(listed, "'norm/scale', 'layers/0/weight'")
-    many = _flat_params.list_paths([str(i) for i in range(12)])
+    many = _base.list_paths([str(i) for i in range(12)])
     self.assertEndsWith(many, "'9' and 2 more")
-    self.assertEqual(_flat_params.list_paths([]), 'none')
+    self.assertEqual(_base.list_paths([]), 'none')
 
 
 if __name__ == '__main__':

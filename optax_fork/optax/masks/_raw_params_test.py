@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from optax._src.models import raw_model_test_case
 from optax._src import test_utils
+from optax import masks
 from optax import tree
 from optax import tree_utils
 
@@ -45,17 +46,17 @@ class ParamsTest(parameterized.TestCase):
 
   def test_params(self):
     model = raw_model_test_case.RawModel.create()
-    params = tree.params(model)
+    params = masks.params(model)
     self.assertIs(params.weight, model.weight)
     self.assertIsNone(params.activation)
     self.assertIsNone(params.num_steps)
-    self.assertIs(tree.params(params), params)
+    self.assertIs(masks.params(params), params)
 
   def test_gradient(self):
     model = {'w': jnp.array([3.0, 4.0]), 'n': 2, 'f': jnp.tanh}
 
     def loss(w):
-      return tree.norm(tree.params(model | {'w': w}), squared=True)
+      return tree.norm(masks.params(model | {'w': w}), squared=True)
 
     self.assertEqual(loss(model['w']), 25.0)
     grad = jax.jit(jax.grad(loss))(model['w'])
@@ -69,8 +70,8 @@ class ParamsTest(parameterized.TestCase):
       fn(*_ARGS[name](model))
     if sys.version_info >= (3, 11):
       note = raised.exception.__notes__[-1]
-      self.assertRegex(note, r'^Optax: .*layers/0.*`optax\.tree\.params')
-    fn(*_ARGS[name](tree.params(model)))
+      self.assertRegex(note, r'^Optax: .*layers/0.*`optax\.masks\.params')
+    fn(*_ARGS[name](masks.params(model)))
 
   @parameterized.parameters(*_ARGS)
   def test_function_looks_like_before(self, name):

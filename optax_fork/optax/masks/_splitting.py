@@ -43,7 +43,7 @@ def split(
     >>> import jax.numpy as jnp
     >>> import optax
     >>> params = {'body': jnp.array([1.0, 2.0]), 'head': jnp.array([3.0, 4.0])}
-    >>> trained, rest = optax.tree.split(params, optax.tree.path_mask('head'))
+    >>> trained, rest = optax.masks.split(params, optax.masks.by_path('head'))
     >>> trained
     {'body': None, 'head': Array([3., 4.], dtype=float32)}
     >>> def loss(params):
@@ -52,11 +52,11 @@ def split(
     >>> state = optimizer.init(trained)
     >>> @jax.jit
     ... def step(trained, state, rest):
-    ...   grads = jax.grad(lambda t: loss(optax.tree.join(t, rest)))(trained)
+    ...   grads = jax.grad(lambda t: loss(optax.masks.join(t, rest)))(trained)
     ...   updates, state = optimizer.update(grads, state, trained)
     ...   return optax.apply_updates(trained, updates), state
     >>> trained, state = step(trained, state, rest)
-    >>> print(optax.tree.join(trained, rest)['head'])
+    >>> print(optax.masks.join(trained, rest)['head'])
     [2.4 2.4]
 
   References:
@@ -64,7 +64,7 @@ def split(
     mask: ``eqx.partition(model, mask(model))``. See `optax#290
     <https://github.com/google-deepmind/optax/issues/290>`_.
 
-  .. seealso:: :func:`optax.tree.join`, :func:`optax.selective_transform`
+  .. seealso:: :func:`optax.masks.join`, :func:`optax.selective_transform`
   """
   view = views.get_view(params)
   with seam.remember_params(params):
@@ -97,7 +97,7 @@ def join(part: base.PyTree, rest: base.PyTree) -> Any:
   Raises:
     ValueError: If the two are not parts of one tree. The error names the place.
 
-  .. seealso:: :func:`optax.tree.split`
+  .. seealso:: :func:`optax.masks.split`
   """
   try:
     return views.join(part, rest)

@@ -8,16 +8,17 @@ from typing import Any, Union
 
 import jax
 from optax._src.models import nnx_types
+from optax._src.models import views
+from optax.masks import _algebra
+from optax.masks import _base
 from optax.transforms import _mask_checks
-from optax.tree_utils import _flat_params
-from optax.tree_utils import _mask_algebra
 
 _Kind = Union[type[Any], Callable[[Any], bool]]
 
 
 @dataclasses.dataclass(frozen=True)
-class _NodeMask(_mask_algebra.Mask):
-  """See `node_mask`."""
+class _NodeMask(_algebra.Mask):
+  """See `by_node`."""
 
   kinds: tuple[_Kind, ...]
 
@@ -29,7 +30,7 @@ class _NodeMask(_mask_algebra.Mask):
     """Tells for each leaf whether it lies below a node of a kind."""
     chosen = []
     for _, node, is_of_kind in self._walk(kind, flat):
-      leaves = jax.tree.leaves(node, is_leaf=_flat_params.is_hole)
+      leaves = jax.tree.leaves(node, is_leaf=views.is_hole)
       chosen += [is_of_kind] * len(leaves)
     return chosen
 
@@ -38,7 +39,7 @@ class _NodeMask(_mask_algebra.Mask):
 
     def is_end(node):
       try:
-        return _flat_params.is_hole(node) or _is_of_kind(node, kind)
+        return views.is_hole(node) or _is_of_kind(node, kind)
       except Exception:  # pylint: disable=broad-exception-caught
         return True  # It fails again below, where the path is known.
 
@@ -49,7 +50,7 @@ class _NodeMask(_mask_algebra.Mask):
         found.append((path, node, _is_of_kind(node, kind)))
       except Exception as error:
         raise ValueError(
-            f'{self!r}: {_mask_algebra.function_name(kind)} fails at {path!r},'
+            f'{self!r}: {_algebra.function_name(kind)} fails at {path!r},'
             f' for a {type(node).__name__}, with {type(error).__name__}:'
             f' {error}.'
         ) from error
@@ -69,7 +70,7 @@ class _NodeMask(_mask_algebra.Mask):
             f'{self!r}: there is no param below {path!r}, or below another node'
             ' that is chosen.'
         )
-    name = _mask_algebra.function_name(kind)
+    name = _algebra.function_name(kind)
     what = f'{name} holds for no node of the params'
     if isinstance(kind, type):
       name = _class_name(kind)
@@ -77,7 +78,7 @@ class _NodeMask(_mask_algebra.Mask):
     classes = sorted({_class_name(type(x)) for x in _nodes(whole.params)})
     there = (
         'The classes of nodes, nearest first:'
-        f' {_flat_params.list_paths(classes, name)}.'
+        f' {_base.list_paths(classes, name)}.'
     )
     if not classes:
       there = f'The params are a leaf, a {_class_name(type(whole.params))!r}.'
@@ -89,12 +90,12 @@ class _NodeMask(_mask_algebra.Mask):
     return ValueError(f'{self!r}: {what}. {there}')
 
   def __repr__(self):
-    kinds = ', '.join(map(_mask_algebra.function_name, self.kinds))
-    return f'node_mask({kinds})'
+    kinds = ', '.join(map(_algebra.function_name, self.kinds))
+    return f'by_node({kinds})'
 
 
 def _is_node(x: Any) -> bool:
-  return not _flat_params.is_hole(x) and not jax.tree_util.all_leaves([x])
+  return not views.is_hole(x) and not jax.tree_util.all_leaves([x])
 
 
 def _is_of_kind(x: Any, kind: _Kind) -> bool:
@@ -122,7 +123,7 @@ def _class_name(cls: type[Any]) -> str:
   return f'{cls.__module__}.{cls.__qualname__}'.removeprefix('builtins.')
 
 
-def node_mask(*kinds: _Kind) -> _mask_algebra.Mask:
+def by_node(*kinds: _Kind) -> _algebra.Mask:
   """Makes a mask that is ``True`` for params below nodes of these kinds.
 
   The number of axes does not tell what a param is for. In a stack of layers,
@@ -138,7 +139,7 @@ def node_mask(*kinds: _Kind) -> _mask_algebra.Mask:
       updates in place of params.
 
   Returns:
-    A mask function, see :class:`optax.tree.Mask`. It raises a ``ValueError`` if
+    A mask function, see :class:`optax.masks.Mask`. It raises a ``ValueError`` if
     a class or a function finds no node, or only nodes without a param below
     them (a ``None`` counts as one); the error lists the classes that there are.
     It raises one if a function fails or returns anything but a bool. Where a
@@ -160,7 +161,7 @@ def node_mask(*kinds: _Kind) -> _mask_algebra.Mask:
     ...   scale: jax.Array
     >>> stack = {'norm': LayerNorm(jnp.ones((12, 8))),
     ...          'w': jnp.ones((12, 8, 8)), 'b': jnp.ones((12, 8))}
-    >>> decay = ~optax.tree.node_mask(LayerNorm) & ~optax.tree.path_mask('b')
+    >>> decay = ~optax.masks.by_node(LayerNorm) & ~optax.masks.by_path('b')
     >>> decay(stack)
     {'b': False, 'norm': LayerNorm(scale=False), 'w': True}
     >>> optimizer = optax.adamw(1e-3, mask=decay)
@@ -170,10 +171,10 @@ def node_mask(*kinds: _Kind) -> _mask_algebra.Mask:
     and `levanter#405 <https://github.com/marin-community/levanter/pull/405>`_.
   """
   if not kinds:
-    raise ValueError('node_mask takes at least one class or function.')
+    raise ValueError('by_node takes at least one class or function.')
   for kind in kinds:
     if not callable(kind):
       raise TypeError(
-          f'node_mask takes classes and functions of a node, found {kind!r}.'
+          f'by_node takes classes and functions of a node, found {kind!r}.'
       )
   return _NodeMask(kinds)

@@ -8,17 +8,17 @@ import re
 from typing import Any, Union
 
 from optax._src import base
-from optax.tree_utils import _flat_params
-from optax.tree_utils import _mask_algebra
-from optax.tree_utils import _path_patterns
+from optax.masks import _algebra
+from optax.masks import _base
+from optax.masks import _path_patterns
 
-Selector = Union[str, re.Pattern[str], _mask_algebra.Mask]
-_Parsed = Union[re.Pattern[str], _mask_algebra.Mask]
+Selector = Union[str, re.Pattern[str], _algebra.Mask]
+_Parsed = Union[re.Pattern[str], _algebra.Mask]
 
 
 @dataclasses.dataclass(frozen=True)
-class PathLabels(_flat_params.Chooser):
-  """See `path_labels`."""
+class PathLabels(_base.Chooser):
+  """See `labels`."""
 
   labels: tuple[tuple[_Parsed, Any], ...]
   default: Any
@@ -27,7 +27,7 @@ class PathLabels(_flat_params.Chooser):
     flat = self.flatten(params)
     return flat.unflatten(self.find(flat))
 
-  def find(self, flat: _flat_params.FlatParams) -> list[Any]:
+  def find(self, flat: _base.FlatParams) -> list[Any]:
     """Finds the label of each leaf, and any for holes."""
     first = self._find_first(flat)
     without = [
@@ -38,7 +38,7 @@ class PathLabels(_flat_params.Chooser):
     if without and self.default is ...:
       raise ValueError(
           f'{self!r}: there is no label for'
-          f' {_flat_params.list_paths(without)}. Add a pattern or a default.'
+          f' {_base.list_paths(without)}. Add a pattern or a default.'
       )
     default = None if self.default is ... else self.default
     return [default if i is None else self.labels[i][1] for i in first]
@@ -55,7 +55,7 @@ class PathLabels(_flat_params.Chooser):
     first = self._find_first(whole)
     expected = [n for n, x in enumerate(whole.is_expected) if x]
     for i, (selector, _) in enumerate(self.labels):
-      if isinstance(selector, _mask_algebra.Mask):
+      if isinstance(selector, _algebra.Mask):
         selector.check(whole)
       if any(first[n] == i for n in expected):
         continue
@@ -77,26 +77,26 @@ class PathLabels(_flat_params.Chooser):
 
   def __repr__(self):
     default = '' if self.default is ... else f', default={self.default!r}'
-    return f'path_labels({self.show_labels()}{default})'
+    return f'labels({self.show_labels()}{default})'
 
 
 def parse(name: str, selector: Selector) -> _Parsed:
   """Compiles a pattern, and leaves a mask as it is."""
-  if isinstance(selector, _mask_algebra.Mask):
+  if isinstance(selector, _algebra.Mask):
     return selector
   if not isinstance(selector, (str, re.Pattern)):
     raise TypeError(
         f'{name} takes regular expressions as strings, or masks of'
-        f' `optax.tree`, found {selector!r} of type {type(selector).__name__}.'
+        f' `optax.masks`, found {selector!r} of type {type(selector).__name__}.'
     )
   return _path_patterns.parse(name, selector)
 
 
-def _choose(selector: _Parsed, flat: _flat_params.FlatParams) -> list[bool]:
+def _choose(selector: _Parsed, flat: _base.FlatParams) -> list[bool]:
   """Returns a bool for each leaf, and any for holes."""
   if isinstance(selector, re.Pattern):
     return [bool(selector.fullmatch(path)) for path in flat.paths]
-  return _mask_algebra.choose(selector, flat)
+  return _algebra.choose(selector, flat)
 
 
 def _show(selector: _Parsed) -> str:
@@ -104,15 +104,15 @@ def _show(selector: _Parsed) -> str:
   return _path_patterns.show(selector) if is_pattern else repr(selector)
 
 
-def path_labels(
+def labels(
     labels: Mapping[Selector, Hashable],
     default: Hashable = ...,
 ) -> Callable[[base.Params], base.PyTree]:
   """Makes labels for :func:`optax.partition` from the paths of the params.
 
   Args:
-    labels: the labels by pattern, as in :func:`optax.tree.path_mask`, or by
-      :class:`optax.tree.Mask`, such as :func:`optax.tree.where_mask` makes. The
+    labels: the labels by pattern, as in :func:`optax.masks.by_path`, or by
+      :class:`optax.masks.Mask`, such as :func:`optax.masks.at` makes. The
       first pattern that matches the path of a leaf, or mask that chooses the
       leaf, gives it its label.
     default: the label of the leaves that none matches. It may be ``None``, as
@@ -122,7 +122,7 @@ def path_labels(
   Returns:
     A function from params to a PyTree of labels like the params. It raises a
     ``ValueError`` if a param has no label, or if none gets its label from one
-    of the patterns or masks. (A mask that :func:`leaf_mask` makes may choose
+    of the patterns or masks. (A mask that :func:`by_leaf` makes may choose
     nothing.) Where a part of the params is masked, ``init`` checks the latter
     for all params, and ``update`` does not check it.
 
@@ -135,7 +135,7 @@ def path_labels(
     >>> import jax.numpy as jnp
     >>> import optax
     >>> params = {'embed': jnp.ones((9, 2)), 'out': {'w': jnp.ones((2, 9))}}
-    >>> labels = optax.tree.path_labels({'embed': 'sgd'}, default='adam')
+    >>> labels = optax.masks.labels({'embed': 'sgd'}, default='adam')
     >>> labels(params)
     {'embed': 'sgd', 'out': {'w': 'adam'}}
     >>> optimizer = optax.partition(
@@ -143,16 +143,16 @@ def path_labels(
     ... )
   """
   if not isinstance(labels, Mapping):
-    raise TypeError(f'path_labels takes a mapping, found {labels!r}.')
+    raise TypeError(f'labels takes a mapping, found {labels!r}.')
   if not labels:
-    raise ValueError('path_labels takes at least one pattern.')
+    raise ValueError('labels takes at least one pattern.')
   for pattern, label in labels.items():
     if not isinstance(label, Hashable):
       raise TypeError(
-          f'path_labels: the label of {pattern!r} must be hashable, found'
+          f'labels: the label of {pattern!r} must be hashable, found'
           f' {label!r}.'
       )
   return PathLabels(
-      tuple((parse('path_labels', s), label) for s, label in labels.items()),
+      tuple((parse('labels', s), label) for s, label in labels.items()),
       default,
   )

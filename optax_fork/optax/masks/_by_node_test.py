@@ -13,10 +13,10 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
-from optax import contrib
-from optax import tree
 from optax._src import alias
 from optax._src import test_utils
+from optax import contrib
+from optax import masks
 from optax.schedules import _inject
 from optax.transforms import _combining
 from optax.transforms import _freezing
@@ -90,15 +90,15 @@ class NodeMaskTest(parameterized.TestCase):
   )
   def test_all_below_a_node(self, kinds, expected):
     expected = _mask(*map(bool, expected))
-    mask = tree.node_mask(*kinds)
+    mask = masks.by_node(*kinds)
     self.assertEqual(mask(_stack()), expected)
     while_tracing = []
     jax.eval_shape(lambda x: while_tracing.append(mask(x)), _stack())
     self.assertEqual(while_tracing, [expected])
 
   def test_scale_of_stacked_layers_does_not_decay(self):
-    by_axes = tree.leaf_mask(lambda x: x.ndim > 1)
-    by_node = tree.path_mask('.*/weight') & ~tree.node_mask(_Norm)
+    by_axes = masks.by_leaf(lambda x: x.ndim > 1)
+    by_node = masks.by_path('.*/weight') & ~masks.by_node(_Norm)
     zeros = jax.tree.map(jnp.zeros_like, _stack())
     for mask, is_decayed in ((by_axes, True), (by_node, False)):
       for factory in (alias.adamw, _inject.inject_hyperparams(alias.adamw)):
@@ -112,7 +112,7 @@ class NodeMaskTest(parameterized.TestCase):
         )
 
   def test_program_is_that_of_a_tree(self):
-    mask = tree.path_mask('.*/weight') & ~tree.node_mask(_Norm)
+    mask = masks.by_path('.*/weight') & ~masks.by_node(_Norm)
     programs = set()
     for m in (mask, mask(_stack()), mask.__call__):
       tx = alias.adamw(0.5, mask=m)
@@ -121,7 +121,7 @@ class NodeMaskTest(parameterized.TestCase):
     self.assertLen(programs, 1)
 
   def test_muon_of_stacked_layers(self):
-    matrices = tree.node_mask(_Dense) & tree.path_mask('blocks/.*/weight')
+    matrices = masks.by_node(_Dense) & masks.by_path('blocks/.*/weight')
     numbers = contrib.MuonDimensionNumbers(reduction_axis=1, output_axis=2)
 
     def dimension_numbers(params):
@@ -147,22 +147,22 @@ class NodeMaskTest(parameterized.TestCase):
     params['blocks'].norm.scale = None
     expected = _Block(_Norm(None, True), _masking.MaskedNode())
     self.assertEqual(
-        tree.node_mask(_Norm, _RMSNorm)(params), params | {'blocks': expected}
+        masks.by_node(_Norm, _RMSNorm)(params), params | {'blocks': expected}
     )
     params = {'norm': _Norm(None), 'w': 1.0}
     self.assertEqual(
-        tree.node_mask(_Norm)(params), {'norm': _Norm(None), 'w': False}
+        masks.by_node(_Norm)(params), {'norm': _Norm(None), 'w': False}
     )
 
   def test_predicate_is_asked_of_nodes_alone(self):
     seen = []
     params = {'a': [1.0, None, ()], 'b': _masking.MaskedNode(), 'c': _Norm(2.0)}
-    tree.node_mask(lambda x: bool(seen.append(type(x))))(params)
+    masks.by_node(lambda x: bool(seen.append(type(x))))(params)
     self.assertEqual(set(seen), {dict, list, tuple, _Norm})
 
   def test_combined(self):
-    mask = tree.node_mask(_Dense) & ~tree.path_mask('.*/bias') | (
-        tree.node_mask(_RMSNorm)
+    mask = masks.by_node(_Dense) & ~masks.by_path('.*/bias') | (
+        masks.by_node(_RMSNorm)
     )
     found = mask(_stack())
     self.assertEqual(found['head'], _Dense(True, False, 4))
@@ -170,30 +170,30 @@ class NodeMaskTest(parameterized.TestCase):
     self.assertEqual(found['blocks'].norm, _Norm(False, False))
     self.assertEqual(
         repr(mask),
-        "(node_mask(_Dense) & ~path_mask('.*/bias')) | node_mask(_RMSNorm)",
+        "(by_node(_Dense) & ~by_path('.*/bias')) | by_node(_RMSNorm)",
     )
-    self.assertEqual(repr(tree.node_mask(_Norm, len)), 'node_mask(_Norm, len)')
+    self.assertEqual(repr(masks.by_node(_Norm, len)), 'by_node(_Norm, len)')
     self.assertEqual(pickle.loads(pickle.dumps(mask)), mask)
-    self.assertEqual(hash(tree.node_mask(_Norm)), hash(tree.node_mask(_Norm)))
-    text = tree.describe(_stack(), tree.node_mask(_Norm))
+    self.assertEqual(hash(masks.by_node(_Norm)), hash(masks.by_node(_Norm)))
+    text = masks.describe(_stack(), masks.by_node(_Norm))
     self.assertRegex(text, r'blocks/norm/scale +\(3, 2\) +float32 +True')
     self.assertRegex(text, r'head/weight +\(2, 4\) +float32 +False')
 
   @parameterized.named_parameters(
-      ('masked', lambda tx: _masking.masked(tx, tree.path_mask('head/.*'))),
+      ('masked', lambda tx: _masking.masked(tx, masks.by_path('head/.*'))),
       ('partition', lambda tx: _combining.partition(
           {'a': tx, 'b': alias.sgd(0.1)},
-          tree.path_labels({'head/.*': 'a'}, default='b'),
+          masks.labels({'head/.*': 'a'}, default='b'),
       )),
       ('freezing', lambda tx: _freezing.selective_transform(
-          tx, train_mask=tree.node_mask(_Dense)
+          tx, train_mask=masks.by_node(_Dense)
       )),
   )
   def test_in_wrappers(self, wrap):
-    tx = wrap(alias.adamw(0.1, mask=tree.node_mask(_Norm)))
+    tx = wrap(alias.adamw(0.1, mask=masks.by_node(_Norm)))
     tx.update(_stack(), tx.init(_stack()), _stack())
     with self.assertRaisesRegex(ValueError, 'of the class .list.. The classes'):
-      wrap(alias.adamw(0.1, mask=tree.node_mask(list))).init(_stack())
+      wrap(alias.adamw(0.1, mask=masks.by_node(list))).init(_stack())
 
   def test_nothing_is_found(self):
     class LayerNorm(_Norm):
@@ -201,16 +201,16 @@ class NodeMaskTest(parameterized.TestCase):
 
     for kind, message in (
         (LayerNorm, 'no node .* class .*LayerNorm.. .* first: .*_Norm.,.*dict'),
-        (list, 'node_mask._Norm, list.: no node of .* class .list.. .*_Dense.'),
+        (list, 'by_node._Norm, list.: no node of .* class .list.. .*_Dense.'),
         (lambda x: False, 'lambda>.: <lambda> holds for no node .*_Block., .*'),
     ):
       with self.assertRaisesRegex(ValueError, message):
-        tree.node_mask(_Norm, kind)(_stack())
+        masks.by_node(_Norm, kind)(_stack())
     with self.assertRaisesRegex(ValueError, "are a leaf, a 'float'"):
-      tree.node_mask(_Norm)(1.0)
+      masks.by_node(_Norm)(1.0)
     model = {'w': jnp.ones(2), 'norm': [jnp.tanh, 2]}
     with self.assertRaisesRegex(ValueError, "no param below 'norm', or"):
-      tree.node_mask(list)(model)
+      masks.by_node(list)(model)
 
   def test_state_of_nnx(self):
     state = type('State', (dict,), {'__module__': 'flax.nnx.statelib'})
@@ -223,7 +223,7 @@ class NodeMaskTest(parameterized.TestCase):
     with self.assertRaisesRegex(
         ValueError, "'flax.nnx.statelib.State'. .*nnx.state.mask.module., nnx"
     ):
-      tree.node_mask(_Norm)(state(w=1.0))
+      masks.by_node(_Norm)(state(w=1.0))
 
   def test_bad_predicate(self):
     for predicate, message in (
@@ -232,14 +232,14 @@ class NodeMaskTest(parameterized.TestCase):
         (lambda x: isinstance(x, _Norm) and x.w, "at 'blocks/norm', for a _No"),
     ):
       with self.assertRaisesRegex(ValueError, message):
-        tree.node_mask(predicate)(_stack())
+        masks.by_node(predicate)(_stack())
 
   def test_bad_arguments(self):
     with self.assertRaisesRegex(ValueError, 'at least one'):
-      tree.node_mask()
+      masks.by_node()
     for kind in ('LayerNorm', (_Norm, _Dense), None):
       with self.assertRaisesRegex(TypeError, 'takes classes and functions'):
-        tree.node_mask(kind)
+        masks.by_node(kind)
 
 
 if __name__ == '__main__':

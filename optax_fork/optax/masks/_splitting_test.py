@@ -11,6 +11,7 @@ from optax._src import alias
 from optax._src.models import raw_model_test_case
 from optax._src import test_utils
 from optax._src import update
+from optax import masks
 from optax.transforms import _freezing
 from optax.transforms import _masking
 from optax import tree
@@ -24,9 +25,9 @@ _MASKS = {
     'prefix': {'body': False, 'head': True},
     'bool': True,
     'function': lambda p: jax.tree.map(lambda x: x.ndim == 1, p),
-    'path_mask': tree.path_mask('body/.*'),
-    'where_mask': ~tree.where_mask(lambda p: p['body'][0]),
-    'leaf_mask': tree.leaf_mask(lambda x: x.ndim > 1),
+    'by_path': masks.by_path('body/.*'),
+    'at': ~masks.at(lambda p: p['body'][0]),
+    'by_leaf': masks.by_leaf(lambda x: x.ndim > 1),
 }
 _IS_NONE = lambda x: x is None
 
@@ -47,7 +48,7 @@ class SplitTest(parameterized.TestCase):
 
   @parameterized.parameters(*_MASKS)
   def test_each_leaf_is_in_one_part(self, name):
-    part, rest = tree.split(_PARAMS, _MASKS[name])
+    part, rest = masks.split(_PARAMS, _MASKS[name])
 
     def check(chosen, leaf, of_part, of_rest):
       self.assertIs(of_part, leaf if chosen else None)
@@ -55,10 +56,10 @@ class SplitTest(parameterized.TestCase):
 
     bools = _bools(_MASKS[name])
     jax.tree.map(check, bools, _PARAMS, part, rest)
-    joined = tree.join(part, rest)
+    joined = masks.join(part, rest)
     jax.tree.map(self.assertIs, joined, _PARAMS)
 
-  @parameterized.parameters('tree', 'where_mask')
+  @parameterized.parameters('tree', 'at')
   def test_trained_part_gets_the_same_bits(self, name):
     mask = _MASKS[name]
     whole = _freezing.selective_transform(alias.adam(0.1), train_mask=mask)
@@ -73,23 +74,23 @@ class SplitTest(parameterized.TestCase):
 
     @jax.jit
     def train_part(part, state, rest):
-      grads = jax.grad(lambda p: _loss(tree.join(p, rest)))(part)
+      grads = jax.grad(lambda p: _loss(masks.join(p, rest)))(part)
       updates, state = adam.update(grads, state, part)
       return update.apply_updates(part, updates), state
 
     params, state = _PARAMS, whole.init(_PARAMS)
-    part, rest = tree.split(_PARAMS, mask)
+    part, rest = masks.split(_PARAMS, mask)
     state_of_part = adam.init(part)
     for _ in range(3):
       params, state = train_whole(params, state)
       part, state_of_part = train_part(part, state_of_part, rest)
-    test_utils.assert_trees_all_equal(tree.join(part, rest), params)
+    test_utils.assert_trees_all_equal(masks.join(part, rest), params)
     moments = tree.get(state, 'mu'), tree.get(state_of_part, 'mu')
     test_utils.assert_trees_all_equal(*map(jax.tree.leaves, moments))
 
   def test_frozen_params_have_no_gradient(self):
-    part, rest = tree.split(_PARAMS, {'body': False, 'head': True})
-    program = jax.make_jaxpr(jax.grad(lambda p: _loss(tree.join(p, rest))))
+    part, rest = masks.split(_PARAMS, {'body': False, 'head': True})
+    program = jax.make_jaxpr(jax.grad(lambda p: _loss(masks.join(p, rest))))
     # The product of the loss, and none of a derivative.
     self.assertEqual(str(program(part)).count('dot_general'), 1)
     whole = str(jax.make_jaxpr(jax.grad(_loss))(_PARAMS))
@@ -98,32 +99,32 @@ class SplitTest(parameterized.TestCase):
   def test_raw_model(self):
     model = raw_model_test_case.RawModel.create()
     for mask in (
-        tree.where_mask(lambda model: model.weight),
+        masks.at(lambda model: model.weight),
         lambda model: jax.tree.map(lambda x: getattr(x, 'ndim', 0) == 2, model),
     ):
-      part, rest = tree.split(model, mask)
+      part, rest = masks.split(model, mask)
       self.assertIs(part.weight, model.weight)
       self.assertEqual(jax.tree.leaves(part), [model.weight])
       self.assertIsNone(rest.weight)
       self.assertIs(rest.activation, model.activation)
       self.assertIs(rest.num_steps, model.num_steps)
-      loss = lambda part, rest=rest: tree.join(part, rest).loss()
+      loss = lambda part, rest=rest: masks.join(part, rest).loss()
       grad = jax.jit(jax.grad(loss))(part)
       self.assertEqual(grad.weight.shape, model.weight.shape)
 
   def test_static_leaves_are_in_the_rest(self):
     model = raw_model_test_case.RawModel.create()
-    part, rest = tree.split(model, True)
-    test_utils.assert_trees_all_equal(part, tree.params(model))
+    part, rest = masks.split(model, True)
+    test_utils.assert_trees_all_equal(part, masks.params(model))
     self.assertIsNone(rest.weight)
-    joined = tree.join(part, rest)
+    joined = masks.join(part, rest)
     self.assertIs(joined.activation, model.activation)
     self.assertIs(joined.key, model.key)
 
   def test_line_search(self):
     solver = alias.lbfgs()
-    part, rest = tree.split(_PARAMS, {'body': [False, True], 'head': True})
-    fn = lambda part: _loss(tree.join(part, rest))
+    part, rest = masks.split(_PARAMS, {'body': [False, True], 'head': True})
+    fn = lambda part: _loss(masks.join(part, rest))
 
     def update_part(part):
       value, grad = jax.value_and_grad(fn)(part)
@@ -137,28 +138,28 @@ class SplitTest(parameterized.TestCase):
 
   def test_holes_stay(self):
     params = {'a': None, 'b': jnp.ones(2), 'c': _masking.MaskedNode()}
-    part, rest = tree.split(params, tree.path_mask('b'))
+    part, rest = masks.split(params, masks.by_path('b'))
     self.assertIs(part['b'], params['b'])
     self.assertEqual(rest, {'a': None, 'b': None, 'c': params['c']})
     self.assertEqual(
-        jax.tree.structure(tree.join(part, rest)), jax.tree.structure(params)
+        jax.tree.structure(masks.join(part, rest)), jax.tree.structure(params)
     )
 
   def test_join_with_all_params(self):
-    part, _ = tree.split(_PARAMS, {'body': False, 'head': True})
+    part, _ = masks.split(_PARAMS, {'body': False, 'head': True})
     part['head'] = part['head'] + 1
-    joined = tree.join(part, _PARAMS)
+    joined = masks.join(part, _PARAMS)
     self.assertIs(joined['body'][0], _PARAMS['body'][0])
     self.assertIs(joined['head'], part['head'])
 
   def test_errors_name_the_place(self):
     with self.assertRaisesRegex(ValueError, r"mask\['head'\]"):
-      tree.split(_PARAMS, {'body': True, 'head': 'yes'})
+      masks.split(_PARAMS, {'body': True, 'head': 'yes'})
     with self.assertRaisesRegex(ValueError, 'matches no path'):
-      tree.split(_PARAMS, tree.path_mask('heads'))
-    part, rest = tree.split(_PARAMS, {'body': True, 'head': False})
+      masks.split(_PARAMS, masks.by_path('heads'))
+    part, rest = masks.split(_PARAMS, {'body': True, 'head': False})
     with self.assertRaisesRegex(ValueError, r"part\['body'\]"):
-      tree.join(part, rest | {'body': [None]})
+      masks.join(part, rest | {'body': [None]})
 
 
 if __name__ == '__main__':

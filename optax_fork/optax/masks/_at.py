@@ -7,8 +7,9 @@ import dataclasses
 from typing import Any
 
 import jax
-from optax.tree_utils import _flat_params
-from optax.tree_utils import _mask_algebra
+from optax._src.models import views
+from optax.masks import _algebra
+from optax.masks import _base
 
 
 class _Marker:
@@ -16,7 +17,7 @@ class _Marker:
 
   __slots__ = ('_flat', '_position')
 
-  def __init__(self, flat: _flat_params.FlatParams, position: int):
+  def __init__(self, flat: _base.FlatParams, position: int):
     self._flat = flat
     self._position = position
 
@@ -60,15 +61,15 @@ class _MaskedMarker(_Marker):
 
 
 @dataclasses.dataclass(frozen=True)
-class _WhereMask(_mask_algebra.Mask):
-  """See `where_mask`."""
+class _WhereMask(_algebra.Mask):
+  """See `at`."""
 
   where: Callable[[Any], Any]
 
   def _mark(self, leaf, flat, position):
     if leaf is None or callable(leaf) and not flat.is_choosable[position]:
       return leaf  # A node may call its functions, as `eqx.nn.Shared` does.
-    marker = _MaskedMarker if _flat_params.is_masked(leaf) else _Marker
+    marker = _MaskedMarker if views.is_masked(leaf) else _Marker
     return marker(flat, position)
 
   def _find(self, flat):
@@ -91,7 +92,7 @@ class _WhereMask(_mask_algebra.Mask):
       raise ValueError(
           f'{self!r}: the accessor fails on the params with'
           f' {type(error).__name__}: {error}.{hint} The paths, nearest first:'
-          f' {_flat_params.list_paths(flat.paths, missing)}.'
+          f' {_base.list_paths(flat.paths, missing)}.'
       ) from error
     nodes = jax.tree.leaves(nodes, is_leaf=lambda x: x is None)
     has_none = any(leaf is None for leaf in flat.leaves)
@@ -124,14 +125,14 @@ class _WhereMask(_mask_algebra.Mask):
       but = f', but {but[0]!r}, which is not a param' if but else ''
       raise ValueError(
           f'{self!r}: the accessor chooses nothing of the params{but}. The'
-          f' paths: {_flat_params.list_paths(paths)}.'
+          f' paths: {_base.list_paths(paths)}.'
       )
 
   def __repr__(self):
-    return f'where_mask({_mask_algebra.function_name(self.where)})'
+    return f'at({_algebra.function_name(self.where)})'
 
 
-def where_mask(where: Callable[[Any], Any]) -> _mask_algebra.Mask:
+def at(where: Callable[[Any], Any]) -> _algebra.Mask:
   """Makes a mask that is ``True`` for the params that an accessor returns.
 
   Args:
@@ -141,7 +142,7 @@ def where_mask(where: Callable[[Any], Any]) -> _mask_algebra.Mask:
       positions, whatever their values are.
 
   Returns:
-    A mask function, see :class:`optax.tree.Mask`. It raises a ``ValueError`` if
+    A mask function, see :class:`optax.masks.Mask`. It raises a ``ValueError`` if
     the accessor fails on the params, or returns something else, nothing or no
     param. Where a part of the params is masked, as it
     is inside :func:`optax.partition`, ``init`` checks this for all params. In
@@ -155,7 +156,7 @@ def where_mask(where: Callable[[Any], Any]) -> _mask_algebra.Mask:
     >>> import jax.numpy as jnp
     >>> import optax
     >>> params = {'layers': [jnp.ones(2), jnp.ones(2), jnp.ones(2)]}
-    >>> last = optax.tree.where_mask(lambda p: p['layers'][-1])
+    >>> last = optax.masks.at(lambda p: p['layers'][-1])
     >>> last(params)
     {'layers': [False, False, True]}
     >>> optimizer = optax.selective_transform(optax.adam(1e-3), train_mask=last)
@@ -164,5 +165,5 @@ def where_mask(where: Callable[[Any], Any]) -> _mask_algebra.Mask:
     The accessor is like that of :func:`equinox.tree_at`.
   """
   if not callable(where):
-    raise TypeError(f'where_mask takes a function, found {where!r}.')
+    raise TypeError(f'at takes a function, found {where!r}.')
   return _WhereMask(where)

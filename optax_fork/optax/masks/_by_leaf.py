@@ -6,13 +6,13 @@ from collections.abc import Callable
 import dataclasses
 from typing import Any
 
+from optax.masks import _algebra
 from optax.transforms import _mask_checks
-from optax.tree_utils import _mask_algebra
 
 
 @dataclasses.dataclass(frozen=True)
-class _LeafMask(_mask_algebra.Mask):
-  """See `leaf_mask`."""
+class _LeafMask(_algebra.Mask):
+  """See `by_leaf`."""
 
   predicate: Callable[[Any], bool]
 
@@ -33,10 +33,10 @@ class _LeafMask(_mask_algebra.Mask):
     return chosen
 
   def __repr__(self):
-    return f'leaf_mask({_mask_algebra.function_name(self.predicate)})'
+    return f'by_leaf({_algebra.function_name(self.predicate)})'
 
 
-def leaf_mask(predicate: Callable[[Any], bool]) -> _mask_algebra.Mask:
+def by_leaf(predicate: Callable[[Any], bool]) -> _algebra.Mask:
   """Makes a mask that is ``True`` for the params that a predicate holds for.
 
   Args:
@@ -45,7 +45,7 @@ def leaf_mask(predicate: Callable[[Any], bool]) -> _mask_algebra.Mask:
       :class:`optax.GradientTransformation`), it is asked of params alone.
 
   Returns:
-    A mask function, see :class:`optax.tree.Mask`. It raises a ``ValueError`` if
+    A mask function, see :class:`optax.masks.Mask`. It raises a ``ValueError`` if
     the predicate fails or returns something else.
 
   Raises:
@@ -54,10 +54,10 @@ def leaf_mask(predicate: Callable[[Any], bool]) -> _mask_algebra.Mask:
   Examples:
     >>> import jax.numpy as jnp
     >>> import optax
-    >>> is_matrix = optax.tree.leaf_mask(lambda x: x.ndim > 1)
+    >>> is_matrix = optax.masks.by_leaf(lambda x: x.ndim > 1)
     >>> is_matrix({'w': jnp.ones((2, 2)), 'b': jnp.ones(2)})
     {'b': False, 'w': True}
   """
   if not callable(predicate):
-    raise TypeError(f'leaf_mask takes a function, found {predicate!r}.')
+    raise TypeError(f'by_leaf takes a function, found {predicate!r}.')
   return _LeafMask(predicate)
