@@ -142,7 +142,7 @@ def at(where: Callable[[Any], Any]) -> _algebra.Mask:
       positions, whatever their values are.
 
   Returns:
-    A mask function, see :class:`optax.masks.Mask`. It raises a ``ValueError`` if
+    A mask function, see :class:`optax.masks.Mask`. It raises ``ValueError`` if
     the accessor fails on the params, or returns something else, nothing or no
     param. Where a part of the params is masked, as it
     is inside :func:`optax.partition`, ``init`` checks this for all params. In

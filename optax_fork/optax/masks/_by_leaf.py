@@ -45,7 +45,7 @@ def by_leaf(predicate: Callable[[Any], bool]) -> _algebra.Mask:
       :class:`optax.GradientTransformation`), it is asked of params alone.
 
   Returns:
-    A mask function, see :class:`optax.masks.Mask`. It raises a ``ValueError`` if
+    A mask function, see :class:`optax.masks.Mask`. It raises ``ValueError`` if
     the predicate fails or returns something else.
 
   Raises:

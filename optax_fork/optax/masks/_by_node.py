@@ -139,7 +139,7 @@ def by_node(*kinds: _Kind) -> _algebra.Mask:
       updates in place of params.
 
   Returns:
-    A mask function, see :class:`optax.masks.Mask`. It raises a ``ValueError`` if
+    A mask function, see :class:`optax.masks.Mask`. It raises ``ValueError`` if
     a class or a function finds no node, or only nodes without a param below
     them (a ``None`` counts as one); the error lists the classes that there are.
     It raises one if a function fails or returns anything but a bool. Where a

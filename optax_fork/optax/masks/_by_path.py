@@ -46,7 +46,7 @@ def by_path(*patterns: Union[str, re.Pattern[str]]) -> _algebra.Mask:
       match the whole path of a leaf for it to be chosen.
 
   Returns:
-    A mask function, see :class:`optax.masks.Mask`. It raises a ``ValueError`` if
+    A mask function, see :class:`optax.masks.Mask`. It raises ``ValueError`` if
     a pattern matches no path of a param, not even that of a ``None``; the error
     lists the paths that there are. Where a part of the params is masked, as it
     is inside :func:`optax.partition`, ``init`` checks this for all params, and

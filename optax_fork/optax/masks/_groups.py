@@ -113,14 +113,14 @@ def groups(
 
   Returns:
     A function from params to a PyTree of rows like the params, for
-    :func:`optax.masks.describe`. It has three attributes, which are functions of
+    :func:`optax.masks.describe`. It has three attributes, functions of
     the params too, and raise a ``ValueError`` as those that
     :func:`optax.masks.labels` makes:
 
     - ``lr_mult``, for :func:`optax.scale`, gives numbers: 0 for what is frozen.
     - ``weight_decay``, for :func:`optax.add_decayed_weights` and for what calls
       it, such as :func:`optax.adamw`, gives numbers: 0 for what is frozen.
-    - ``frozen`` is an :class:`optax.masks.Mask`, for :func:`optax.freeze` before
+    - ``frozen`` is a :class:`optax.masks.Mask`, for :func:`optax.freeze` before
       a clip, whose norm counts all gradients otherwise. The state has room for
       what is frozen, as for all params: :func:`optax.selective_transform` takes
       this mask as its ``freeze_mask`` and saves that room.

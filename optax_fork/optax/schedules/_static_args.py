@@ -171,7 +171,7 @@ def bind_static(
       is_before = callable(static[name]) or _is_same(others[name], static[name])
       if not is_before:
         raise TypeError(
-            f'{name!r} is static, so that setting it in `hyperparams` of a state'
+            f'{name!r} is static, so setting it in `hyperparams` of a state'
             ' would change nothing. Make the optimizer with another value.'
         )
     arguments = others | static

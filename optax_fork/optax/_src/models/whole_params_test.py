@@ -15,7 +15,6 @@ from optax.transforms import _combining
 from optax.transforms import _freezing
 from optax.transforms import _layouts
 from optax.transforms import _masking
-from optax import tree
 
 
 def _model():
