@@ -482,7 +482,7 @@ RULES = {
     'test_state_without_schedule_free': (
         _uses('schedule_free_eval_params'),
         # There may be a state, with z in another layout than the params.
-        _error('AttributeError', 'TypeError|ValueError'),
+        _error('AttributeError|ValueError', 'TypeError|ValueError'),
     ),
     'test_state_of_lbfgs': (_uses('lbfgs'), _without(r'\.inverse_factor$')),
     'test_types_of_a_fresh_line_search': (
