@@ -9,7 +9,6 @@ from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 import numpy as np
-from optax import masks
 from optax import tree
 from optax._src import alias
 from optax._src import combine
