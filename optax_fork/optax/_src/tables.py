@@ -4,6 +4,9 @@
 
 from collections.abc import Iterable, Sequence
 import html
+from typing import Any
+
+import numpy as np
 
 _SIDES = {'<': 'left', '>': 'right'}
 
@@ -18,6 +21,13 @@ def align_columns(rows: list[list[str]], sides: str) -> list[str]:
       ).rstrip()
       for row in rows
   ]
+
+
+def show_number(x: Any) -> str:
+  """Shows numbers without the digits that only rounding has made."""
+  if isinstance(x, (tuple, np.ndarray)):
+    return '[' + ', '.join(map(show_number, x)) + ']'
+  return f'{x:.10g}' if isinstance(x, float) else str(x)
 
 
 def to_html(

@@ -12,6 +12,20 @@ from optax.masks._by_path import by_path
 from optax.masks._describing import describe
 from optax.masks._groups import groups
 from optax.masks._labels import labels
-from optax.masks._raw_params import params
 from optax.masks._splitting import join
+from optax.masks._splitting import params
 from optax.masks._splitting import split
+
+__all__ = (
+    'Mask',
+    'at',
+    'by_leaf',
+    'by_node',
+    'by_path',
+    'describe',
+    'groups',
+    'labels',
+    'join',
+    'params',
+    'split',
+)

@@ -2,13 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mask functions that may be combined with & and | and ~."""
 
-import abc
 from collections.abc import Callable
 import dataclasses
 from typing import Any
 
 import jax
-from optax._src import base
 from optax._src.models import views
 from optax.masks import _base
 from optax.transforms import _resolving
@@ -24,15 +22,6 @@ class Mask(_base.Chooser):
   """
 
   __array_ufunc__ = None  # So NumPy leaves the operators to this class.
-
-  def __call__(self, params: base.Params) -> base.PyTree:
-    """Returns the mask for these params."""
-    flat = self.flatten(params)
-    return flat.unflatten(self._choose(flat))
-
-  @abc.abstractmethod
-  def _choose(self, flat: _base.FlatParams) -> list[bool]:
-    """Returns a bool for each leaf, and any for holes."""
 
   def __and__(self, other: Any) -> 'Mask':
     return _Combined('&', self, other)
@@ -61,7 +50,7 @@ class Mask(_base.Chooser):
 def choose(mask: Any, flat: _base.FlatParams) -> list[bool]:
   """Returns what a mask of any kind chooses."""
   if isinstance(mask, Mask):
-    return mask._choose(flat)  # pylint: disable=protected-access
+    return mask.choose(flat)
   bools = jax.tree.map(
       lambda m, p: jax.tree.map(lambda _: m, p, is_leaf=views.is_hole),
       _resolving.resolve_mask(mask, flat.params),
@@ -84,7 +73,7 @@ class _Combined(Mask):
       if isinstance(mask, Mask):
         mask.check(whole)
 
-  def _choose(self, flat):
+  def choose(self, flat):
     left, right = choose(self.left, flat), choose(self.right, flat)
     if self.symbol == '&':
       return [x and y for x, y in zip(left, right, strict=True)]
@@ -109,7 +98,7 @@ class _Not(Mask):
   def check(self, whole):
     self.mask.check(whole)
 
-  def _choose(self, flat):
+  def choose(self, flat):
     return [not x for x in choose(self.mask, flat)]
 
   def __repr__(self):

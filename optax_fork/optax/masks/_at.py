@@ -113,7 +113,7 @@ class _WhereMask(_algebra.Mask):
       chosen[position] = flat.is_choosable[position]
     return chosen
 
-  def _choose(self, flat):
+  def choose(self, flat):
     chosen = self._find(flat)
     return [position in chosen for position in range(len(flat.leaves))]
 
@@ -142,7 +142,7 @@ def at(where: Callable[[Any], Any]) -> _algebra.Mask:
       positions, whatever their values are.
 
   Returns:
-    A mask function, see :class:`optax.masks.Mask`. It raises ``ValueError`` if
+    A mask function, a :class:`optax.masks.Mask`. It raises a ``ValueError`` if
     the accessor fails on the params, or returns something else, nothing or no
     param. Where a part of the params is masked, as it
     is inside :func:`optax.partition`, ``init`` checks this for all params. In
@@ -165,5 +165,5 @@ def at(where: Callable[[Any], Any]) -> _algebra.Mask:
     The accessor is like that of :func:`equinox.tree_at`.
   """
   if not callable(where):
-    raise TypeError(f'at takes a function, found {where!r}.')
+    raise TypeError(f'masks.at takes a function, found {where!r}.')
   return _WhereMask(where)

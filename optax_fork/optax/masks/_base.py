@@ -110,14 +110,14 @@ class Chooser(params_fn.ParamsFn, abc.ABC):
 
   use = 'as a mask or as labels'
 
-  def flatten(self, params: base.Params) -> FlatParams:
-    """Flattens the params that it is called with.
+  def __call__(self, params: base.Params) -> base.PyTree:
+    """Chooses for each leaf of the params.
 
     Args:
       params: the params.
 
     Returns:
-      The params as a list of leaves.
+      What is chosen, as a tree like the params with the same holes.
 
     Raises:
       TypeError: If the params are an integer, such as a step count.
@@ -145,7 +145,11 @@ class Chooser(params_fn.ParamsFn, abc.ABC):
             ' mask)` and `jax.tree.map` do. Call it with the model:'
             ' `eqx.filter(model, mask(model))`.'
         ) from error
-    return flat
+    return flat.unflatten(self.choose(flat))
+
+  @abc.abstractmethod
+  def choose(self, flat: FlatParams) -> list[Any]:
+    """Returns what is chosen for each leaf, and anything for holes."""
 
   @abc.abstractmethod
   def check(self, whole: FlatParams) -> None:

@@ -19,7 +19,7 @@ class _LeafMask(_algebra.Mask):
   def check(self, whole):
     pass  # No param need have what is asked.
 
-  def _choose(self, flat):
+  def choose(self, flat):
     chosen = []
     for leaf, is_choosable in zip(flat.leaves, flat.is_choosable):
       try:
@@ -45,7 +45,7 @@ def by_leaf(predicate: Callable[[Any], bool]) -> _algebra.Mask:
       :class:`optax.GradientTransformation`), it is asked of params alone.
 
   Returns:
-    A mask function, see :class:`optax.masks.Mask`. It raises ``ValueError`` if
+    A mask function, a :class:`optax.masks.Mask`. It raises a ``ValueError`` if
     the predicate fails or returns something else.
 
   Raises:
@@ -59,5 +59,5 @@ def by_leaf(predicate: Callable[[Any], bool]) -> _algebra.Mask:
     {'b': False, 'w': True}
   """
   if not callable(predicate):
-    raise TypeError(f'by_leaf takes a function, found {predicate!r}.')
+    raise TypeError(f'masks.by_leaf takes a function, found {predicate!r}.')
   return _LeafMask(predicate)

@@ -22,7 +22,7 @@ class _NodeMask(_algebra.Mask):
 
   kinds: tuple[_Kind, ...]
 
-  def _choose(self, flat):
+  def choose(self, flat):
     chosen = [self._choose_below(kind, flat) for kind in self.kinds]
     return list(map(any, zip(*chosen, strict=True)))
 
@@ -139,7 +139,7 @@ def by_node(*kinds: _Kind) -> _algebra.Mask:
       updates in place of params.
 
   Returns:
-    A mask function, see :class:`optax.masks.Mask`. It raises ``ValueError`` if
+    A mask function, a :class:`optax.masks.Mask`. It raises a ``ValueError`` if
     a class or a function finds no node, or only nodes without a param below
     them (a ``None`` counts as one); the error lists the classes that there are.
     It raises one if a function fails or returns anything but a bool. Where a
@@ -171,10 +171,10 @@ def by_node(*kinds: _Kind) -> _algebra.Mask:
     and `levanter#405 <https://github.com/marin-community/levanter/pull/405>`_.
   """
   if not kinds:
-    raise ValueError('by_node takes at least one class or function.')
+    raise ValueError('masks.by_node takes at least one class or function.')
   for kind in kinds:
     if not callable(kind):
       raise TypeError(
-          f'by_node takes classes and functions of a node, found {kind!r}.'
+          f'masks.by_node takes classes or functions of a node, found {kind!r}.'
       )
   return _NodeMask(kinds)

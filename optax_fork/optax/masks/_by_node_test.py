@@ -238,7 +238,7 @@ class NodeMaskTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, 'at least one'):
       masks.by_node()
     for kind in ('LayerNorm', (_Norm, _Dense), None):
-      with self.assertRaisesRegex(TypeError, 'takes classes and functions'):
+      with self.assertRaisesRegex(TypeError, 'takes classes or functions'):
         masks.by_node(kind)
 
 

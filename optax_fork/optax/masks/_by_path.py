@@ -7,7 +7,48 @@ import re
 from typing import Union
 
 from optax.masks import _algebra
-from optax.masks import _path_patterns
+from optax.masks import _base
+
+
+def parse(name: str, pattern: Union[str, re.Pattern[str]]):
+  """Compiles a pattern, or says why it cannot be compiled."""
+  if isinstance(pattern, re.Pattern) and isinstance(pattern.pattern, str):
+    return pattern
+  if not isinstance(pattern, str):
+    raise TypeError(
+        f'{name} takes regular expressions as strings, found {pattern!r} of'
+        f' type {type(pattern).__name__}.'
+    )
+  try:
+    return re.compile(pattern)
+  except re.error as error:
+    raise ValueError(
+        f'{name}: {pattern!r} is not a regular expression: {error}. There,'
+        ' .* stands for anything, and * does not.'
+    ) from error
+
+
+def show(pattern: re.Pattern[str]) -> str:
+  has_flags = pattern.flags != re.compile('').flags
+  return repr(pattern) if has_flags else repr(pattern.pattern)
+
+
+def no_match(
+    name: str, pattern: re.Pattern[str], flat: _base.FlatParams
+) -> ValueError:
+  """Makes the error for a pattern that chooses nothing."""
+  if flat.paths == ['']:
+    there = 'The params are a single leaf, whose path is empty.'
+  else:
+    paths = [p for p, x in zip(flat.paths, flat.is_choosable) if x]
+    paths = _base.list_paths(paths, pattern.pattern)
+    there = f'The paths, nearest first: {paths}.'
+  others = list(filter(pattern.fullmatch, flat.paths))
+  but = f', but {others[0]!r}, which is not a param' if others else ''
+  return ValueError(
+      f'{name}: {show(pattern)} fully matches no path of the params{but}.'
+      f' {there}'
+  )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,7 +57,7 @@ class _PathMask(_algebra.Mask):
 
   patterns: tuple[re.Pattern[str], ...]
 
-  def _choose(self, flat):
+  def choose(self, flat):
     return [
         any(pattern.fullmatch(path) for pattern in self.patterns)
         for path in flat.paths
@@ -26,10 +67,10 @@ class _PathMask(_algebra.Mask):
     expected = [p for p, x in zip(whole.paths, whole.is_expected) if x]
     for pattern in self.patterns:
       if not any(map(pattern.fullmatch, expected)):
-        raise _path_patterns.no_match(repr(self), pattern, whole)
+        raise no_match(repr(self), pattern, whole)
 
   def __repr__(self):
-    patterns = ', '.join(map(_path_patterns.show, self.patterns))
+    patterns = ', '.join(map(show, self.patterns))
     return f'by_path({patterns})'
 
 
@@ -46,7 +87,7 @@ def by_path(*patterns: Union[str, re.Pattern[str]]) -> _algebra.Mask:
       match the whole path of a leaf for it to be chosen.
 
   Returns:
-    A mask function, see :class:`optax.masks.Mask`. It raises ``ValueError`` if
+    A mask function, a :class:`optax.masks.Mask`. It raises a ``ValueError`` if
     a pattern matches no path of a param, not even that of a ``None``; the error
     lists the paths that there are. Where a part of the params is masked, as it
     is inside :func:`optax.partition`, ``init`` checks this for all params, and
@@ -73,7 +114,7 @@ def by_path(*patterns: Union[str, re.Pattern[str]]) -> _algebra.Mask:
     <https://github.com/google-deepmind/optax/issues/1007>`_.
   """
   if not patterns:
-    raise ValueError('by_path takes at least one pattern.')
+    raise ValueError('masks.by_path takes at least one pattern.')
   return _PathMask(
-      tuple(_path_patterns.parse('by_path', p) for p in patterns)
+      tuple(parse('by_path', p) for p in patterns)
   )

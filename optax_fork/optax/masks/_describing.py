@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from optax._src import base
 from optax._src.models import seam
 from optax._src.models import views
@@ -96,11 +97,12 @@ def describe(params: base.Params, choice: Any = None) -> str:
       continue  # Such as a function.
     shape = getattr(leaf, 'shape', ())
     dtype = jnp.result_type(leaf) if is_number else leaf.dtype
-    row = [path, str(shape), str(dtype), str(c)]
+    row = [path, str(shape), str(dtype), _show(c)]
     rows.append(row[: len(title)])
-    groups.setdefault((type(c), str(c)), []).append(math.prod(shape))
-  sizes = [size for group in groups.values() for size in group]
-  counts = [(c, group) for (_, c), group in groups.items()]
+    group = groups.setdefault((type(c), repr(c)), (_show(c), []))
+    group[1].append(math.prod(shape))
+  sizes = [size for _, group in groups.values() for size in group]
+  counts = list(groups.values())
   counts = [('total', sizes)] if choice is None else [*counts, ('total', sizes)]
   counts = [[c, str(len(group)), str(sum(group))] for c, group in counts]
   groups_title = ['group', 'leaves', 'parameters']
@@ -115,3 +117,8 @@ def describe(params: base.Params, choice: Any = None) -> str:
   text = _Text('\n\n'.join(texts))
   text.tables = found
   return text
+
+
+def _show(choice: Any) -> str:
+  is_number = isinstance(choice, (float, np.ndarray))
+  return tables.show_number(choice) if is_number else str(choice)

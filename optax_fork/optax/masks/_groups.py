@@ -4,12 +4,18 @@
 
 from collections.abc import Callable, Mapping
 import dataclasses
-from typing import Any
+import inspect
+from typing import Any, Optional, Union
 
+import numpy as np
 from optax._src import base
+from optax._src import tables
 from optax.masks import _algebra
 from optax.masks import _base
 from optax.masks import _labels
+from optax.transforms import _clipping
+from optax.transforms import _combining
+from optax.transforms import _leaf_numbers
 from optax.transforms import _mask_checks
 
 
@@ -17,38 +23,103 @@ from optax.transforms import _mask_checks
 class _Group:
   """What the params of a group have, and their label."""
 
-  lr_mult: float
+  lr_mult: Union[float, tuple[float, ...]]
   weight_decay: float
 
   @property
   def frozen(self) -> bool:
     return self.lr_mult == 0
 
+  @property
+  def trained(self) -> Any:
+    """1 for what is trained and 0 for what is frozen, which may be rows."""
+    if isinstance(self.lr_mult, tuple):
+      return tuple(int(x != 0) for x in self.lr_mult)
+    return int(self.lr_mult != 0)
+
   def __str__(self):
     if self.frozen:
       return 'frozen'
-    return f'lr_mult={self.lr_mult}, weight_decay={self.weight_decay}'
+    lr_mult = tables.show_number(self.lr_mult)
+    weight_decay = tables.show_number(self.weight_decay)
+    return f'lr_mult={lr_mult}, weight_decay={weight_decay}'
 
   def __repr__(self):
     return repr({'frozen': True} if self.frozen else dataclasses.asdict(self))
 
 
-class _ParamGroups(_labels.PathLabels):
+class _Groups(_labels.Labels):
   """See `groups`."""
 
   use = 'to `optax.masks.describe`, and its `lr_mult` to `optax.scale`'
 
   @property
   def lr_mult(self) -> Callable[[base.Params], base.PyTree]:
-    return _Numbers(self, 'lr_mult')
+    return _Column(self, 'lr_mult')
 
   @property
   def weight_decay(self) -> Callable[[base.Params], base.PyTree]:
-    return _Numbers(self, 'weight_decay')
+    return _Column(self, 'weight_decay')
 
   @property
   def frozen(self) -> _algebra.Mask:
-    return _Frozen(self)
+    return _Frozen(self, 'frozen')
+
+  def wrap(
+      self,
+      factory: Callable[..., base.GradientTransformation],
+      /,
+      *args: Any,
+      max_norm: Optional[float] = None,
+      **kwargs: Any,
+  ) -> base.GradientTransformationExtraArgs:
+    """Makes an optimizer that does what the table says.
+
+    Args:
+      factory: what makes the optimizer, such as :func:`optax.adamw`, or what
+        :func:`optax.inject_hyperparams` returns for that. Its updates must be
+        proportional to the learning rate.
+      *args: arguments of the factory.
+      max_norm: the largest global norm of the gradients of what is trained,
+        see :func:`optax.clip_by_global_norm`. Without it, they are not clipped.
+      **kwargs: arguments of the factory, all but ``weight_decay``, which is in
+        the table.
+
+    Returns:
+      An :class:`optax.GradientTransformationExtraArgs`: a chain that zeroes the
+      gradients of what is frozen, clips, calls the optimizer with the decays of
+      the table, and multiplies its updates. The state has room for what is
+      frozen, as for all params. ``init`` raises a ``ValueError`` as the table
+      itself does.
+
+    Raises:
+      TypeError: If ``factory`` is no factory, if ``weight_decay`` is given, or
+        if the table has decays and the factory takes none.
+    """
+    if not callable(factory):
+      raise TypeError(
+          'wrap takes a function that makes an optimizer and its arguments, as'
+          f' in `groups.wrap(optax.adamw, 1e-3)`, found {factory!r}.'
+      )
+    if 'weight_decay' in kwargs:
+      raise TypeError(
+          'wrap takes no weight_decay: the table has one for each group, and'
+          ' `groups(..., weight_decay=...)` is that of all others.'
+      )
+    if 'weight_decay' in inspect.signature(factory).parameters:
+      kwargs['weight_decay'] = self.weight_decay
+    elif any(group.weight_decay for group in self.all_labels()):
+      raise TypeError(
+          f'{_algebra.function_name(factory)} has no argument `weight_decay`,'
+          ' but the table has decays. Chain'
+          ' `optax.add_decayed_weights(groups.weight_decay)` with the'
+          ' optimizer in a function, and give that, or leave out the decays.'
+      )
+    parts = [_leaf_numbers.scale(_Column(self, 'trained'))]
+    if max_norm is not None:
+      parts.append(_clipping.clip_by_global_norm(max_norm))
+    parts += [factory(*args, **kwargs), _leaf_numbers.scale(self.lr_mult)]
+    return _combining.chain(*parts)
 
   def __repr__(self):
     default = f'weight_decay={self.default.weight_decay}'
@@ -56,17 +127,16 @@ class _ParamGroups(_labels.PathLabels):
 
 
 @dataclasses.dataclass(frozen=True)
-class _Numbers(_base.Chooser):
-  """One of the numbers of a table, for each leaf."""
+class _Column(_base.Chooser):
+  """What a table has for each leaf in one of its columns."""
 
-  groups: _ParamGroups
+  groups: _Groups
   name: str
   use = 'to `optax.scale` or as a weight decay'
 
-  def __call__(self, params):
-    flat = self.flatten(params)
-    groups = self.groups.find(flat)
-    return flat.unflatten(getattr(group, self.name) for group in groups)
+  def choose(self, flat):
+    values = (getattr(group, self.name) for group in self.groups.choose(flat))
+    return [np.asarray(x) if isinstance(x, tuple) else x for x in values]
 
   def check(self, whole):
     self.groups.check(whole)
@@ -75,27 +145,17 @@ class _Numbers(_base.Chooser):
     return f'{self.groups!r}.{self.name}'
 
 
-@dataclasses.dataclass(frozen=True)
-class _Frozen(_algebra.Mask):
+class _Frozen(_Column, _algebra.Mask):
   """The mask of the params that a table freezes."""
 
-  groups: _ParamGroups
-
-  def _choose(self, flat):
-    return [group.frozen for group in self.groups.find(flat)]
-
-  def check(self, whole):
-    self.groups.check(whole)
-
-  def __repr__(self):
-    return f'{self.groups!r}.frozen'
+  use = _algebra.Mask.use
 
 
 def groups(
     groups: Mapping[_labels.Selector, Mapping[str, Any]],
     *,
     weight_decay: float = 0.0,
-) -> _ParamGroups:
+) -> _Groups:
   """Gives groups of params a multiplier of the learning rate and a decay.
 
   It is a table like the parameter groups of PyTorch, for one optimizer that has
@@ -107,17 +167,27 @@ def groups(
       :func:`optax.masks.labels` takes them. The first that matches a leaf
       gives it its row. A row is a mapping that may have ``'lr_mult'``, which
       multiplies the learning rate, and ``'weight_decay'``, or else
-      ``'frozen': True``, which means the same as ``'lr_mult': 0``.
+      ``'frozen': True``, which means the same as ``'lr_mult': 0``. The
+      multiplier may be an array with one axis, for params that have the same
+      first axis, such as a stack of layers: one number for each layer.
     weight_decay: the decay in rows that have none. Leaves that no row matches
       have this decay, and 1 as their multiplier.
 
   Returns:
     A function from params to a PyTree of rows like the params, for
-    :func:`optax.masks.describe`. It has three attributes, functions of
-    the params too, and raise a ``ValueError`` as those that
+    :func:`optax.masks.describe`. Its method ``wrap(factory, *args,
+    max_norm=None, **kwargs)`` makes an optimizer that does all that the table
+    says: it zeroes the gradients of what is frozen, clips by their global norm
+    if ``max_norm`` is given, calls the factory with ``weight_decay`` from the
+    table, and multiplies the updates. It raises a ``TypeError`` if
+    ``weight_decay`` is given too, or if the factory takes none and the table
+    has some. For chains of your own there are three attributes. They are
+    functions of the params too, and raise a ``ValueError`` as those that
     :func:`optax.masks.labels` makes:
 
-    - ``lr_mult``, for :func:`optax.scale`, gives numbers: 0 for what is frozen.
+    - ``lr_mult``, for :func:`optax.scale`, gives numbers or arrays: 0 for
+      what is frozen. It comes after the optimizer; without it, nothing is
+      multiplied, and what is frozen is trained.
     - ``weight_decay``, for :func:`optax.add_decayed_weights` and for what calls
       it, such as :func:`optax.adamw`, gives numbers: 0 for what is frozen.
     - ``frozen`` is a :class:`optax.masks.Mask`, for :func:`optax.freeze` before
@@ -152,11 +222,7 @@ def groups(
     lr_mult=1, weight_decay=0            1           9
     lr_mult=1, weight_decay=0.01         1          18
     total                                3          45
-    >>> optimizer = optax.chain(
-    ...     optax.clip_by_global_norm(1.0),
-    ...     optax.adamw(1e-3, weight_decay=groups.weight_decay),
-    ...     optax.scale(groups.lr_mult),
-    ... )
+    >>> optimizer = groups.wrap(optax.adamw, 1e-3, max_norm=1.0)
 
   References:
     Asked for in `optax#59
@@ -164,28 +230,28 @@ def groups(
     <https://github.com/jax-ml/jax/issues/3296>`_.
   """
   if not isinstance(groups, Mapping):
-    raise TypeError(f'groups takes a mapping, found {groups!r}.')
+    raise TypeError(f'masks.groups takes a mapping, found {groups!r}.')
   if not groups:
-    raise ValueError('groups takes at least one row.')
+    raise ValueError('masks.groups takes at least one row.')
   rest = _make_group('the rest', {}, weight_decay)
   rows = tuple(
       (
-          _labels.parse('groups', selector),
+          _labels.parse('masks.groups', selector),
           _make_group(f'the row of {selector!r}', row, weight_decay),
       )
       for selector, row in groups.items()
   )
-  return _ParamGroups(rows, rest)
+  return _Groups(rows, rest)
 
 
 def _make_group(name: str, row: Any, weight_decay: float) -> _Group:
   """Makes a group of a row, or says what is wrong with it."""
   if not isinstance(row, Mapping):
-    raise TypeError(f'groups: {name} must be a mapping, found {row!r}.')
+    raise TypeError(f'masks.groups: {name} must be a mapping, found {row!r}.')
   for key in row:
     if key not in ('lr_mult', 'weight_decay', 'frozen'):
       raise ValueError(
-          f"groups: {name} has the key {key!r}; the keys are 'lr_mult',"
+          f"masks.groups: {name} has the key {key!r}; the keys are 'lr_mult',"
           " 'weight_decay' and 'frozen'. What differs in anything else needs"
           ' `optax.partition`.'
       )
@@ -193,16 +259,23 @@ def _make_group(name: str, row: Any, weight_decay: float) -> _Group:
   frozen = numbers.pop('frozen', False)
   if not isinstance(frozen, bool) or frozen and len(row) > 1:
     raise ValueError(
-        f"groups: 'frozen' of {name} must be True or False. If it is"
+        f"masks.groups: 'frozen' of {name} must be True or False. If it is"
         f' True, the row must have no other key; found {dict(row)!r}.'
     )
   for key, number in numbers.items():
     try:
-      numbers[key] = _mask_checks.to_number(number)
+      if key == 'lr_mult':
+        number = _mask_checks.to_numbers(number)
+      numbers[key] = (
+          tuple(number.tolist())
+          if isinstance(number, np.ndarray)
+          else _mask_checks.to_number(number)
+      )
     except ValueError as error:
+      array = ', or an array of them with one axis' * (key == 'lr_mult')
       raise ValueError(
-          f'groups: {key!r} of {name} must be a finite number, found'
-          f' {number!r}.'
+          f'masks.groups: {key!r} of {name} must be a finite number{array},'
+          f' found {number!r}.'
       ) from error
-  is_frozen = frozen or numbers['lr_mult'] == 0
+  is_frozen = frozen or not np.any(numbers['lr_mult'])
   return _Group(0, 0) if is_frozen else _Group(**numbers)

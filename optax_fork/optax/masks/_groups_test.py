@@ -143,8 +143,8 @@ class ParamGroupsTest(parameterized.TestCase):
   def test_describe(self):
     text = optax.masks.describe(_params(), _groups())
     self.assertIn('lr_mult=1, weight_decay=0.1', text)
-    self.assertIn('frozen                               2           6', text)
-    self.assertIn('10.0', optax.masks.describe(_params(), _groups().lr_mult))
+    self.assertRegex(text, r'frozen +2 +6\n')
+    self.assertIn('10\n', optax.masks.describe(_params(), _groups().lr_mult))
 
   def test_repr(self):
     groups = optax.masks.groups(
@@ -196,6 +196,111 @@ class ParamGroupsTest(parameterized.TestCase):
   def test_default_that_is_no_number(self):
     with self.assertRaisesRegex(ValueError, 'of the rest must be a finite'):
       optax.masks.groups({'a': {}}, weight_decay=None)
+
+
+class WrapTest(parameterized.TestCase):
+
+  def test_does_what_the_chain_of_its_parts_does(self):
+    params, groups = _params(), _groups()
+    schedule = optax.linear_schedule(0.5, 0.1, 3)
+    wrapped = groups.wrap(optax.adamw, schedule, max_norm=1.0, b1=0.8)
+    chained = optax.chain(
+        optax.freeze(groups.frozen),
+        optax.clip_by_global_norm(1.0),
+        optax.adamw(schedule, b1=0.8, weight_decay=groups.weight_decay),
+        optax.scale(groups.lr_mult),
+    )
+    found = []
+    for tx in (wrapped, chained):
+      trained, state, update = params, tx.init(params), jax.jit(tx.update)
+      for _ in range(3):
+        updates, state = update(jax.tree.map(jnp.sin, trained), state, trained)
+        trained = optax.apply_updates(trained, updates)
+      found.append(trained)
+    test_utils.assert_trees_all_equal(*found)
+    test_utils.assert_trees_all_equal(trained['body'][0], params['body'][0])
+
+  @parameterized.parameters('inside', 'outside')
+  def test_numbers_are_injected(self, where):
+    params, groups = _params(), _groups()
+    if where == 'inside':
+      inject = optax.inject_hyperparams(optax.adamw)
+      tx = groups.wrap(inject, learning_rate=0.5, max_norm=1.0)
+    else:
+      tx = optax.inject_hyperparams(
+          lambda learning_rate: groups.wrap(
+              optax.adamw, learning_rate, max_norm=1.0
+          )
+      )(learning_rate=0.5)
+    state = tx.init(params)
+    self.assertEqual(optax.tree.get(state, 'learning_rate'), 0.5)
+    grads = jax.tree.map(jnp.ones_like, params)
+    plain = groups.wrap(optax.adamw, 0.5, max_norm=1.0)
+    expected, _ = plain.update(grads, plain.init(params), params)
+    updates, _ = tx.update(grads, state, params)
+    test_utils.assert_trees_all_close(updates, expected, rtol=1e-4)
+    state = optax.tree.set(state, learning_rate=0.0)
+    updates, _ = tx.update(grads, state, params)
+    self.assertFalse(any(u.any() for u in jax.tree.leaves(updates)))
+
+  def test_without_max_norm_nothing_is_clipped(self):
+    params = {'a': jnp.ones(2), 'b': jnp.ones(2)}
+    tx = optax.masks.groups({'a': {'lr_mult': 2}}).wrap(optax.sgd, 1.0)
+    grads = {'a': jnp.full(2, 100.0), 'b': jnp.full(2, 100.0)}
+    updates, _ = tx.update(grads, tx.init(params), params)
+    self.assertEqual(updates['a'].tolist(), [-200.0, -200.0])
+    self.assertEqual(updates['b'].tolist(), [-100.0, -100.0])
+
+  @parameterized.parameters('float32', 'bfloat16')
+  def test_array_is_for_the_axis_of_stacked_layers(self, dtype):
+    params = {
+        'layers': {'b': jnp.ones((3, 2)), 'w': jnp.ones((3, 2, 2))},
+        'head': jnp.ones(2),
+    }
+    params = jax.tree.map(lambda x: x.astype(dtype), params)
+    groups = optax.masks.groups({'layers/.*': {'lr_mult': [0, 0.5, 1]}})
+    tx = groups.wrap(optax.sgd, 1.0, max_norm=1.0)
+    grads = jax.tree.map(jnp.zeros_like, params)
+    # The norm of what is trained is 2, so that all updates are halved.
+    grads['layers']['b'] = jnp.array([[jnp.inf] * 2, [2, 0], [0, 0]], dtype)
+    updates, _ = jax.jit(tx.update)(grads, tx.init(params), params)
+    self.assertEqual(
+        updates['layers']['b'].tolist(), [[0, 0], [-0.5, 0], [0, 0]]
+    )
+    for leaf in jax.tree.leaves(updates):
+      self.assertEqual(leaf.dtype, dtype)
+    text = optax.masks.describe(params, groups)
+    self.assertIn('lr_mult=[0, 0.5, 1], weight_decay=0', text)
+    self.assertFalse(any(jax.tree.leaves(groups.frozen(params))))
+
+  def test_array_of_zeros_freezes(self):
+    make = optax.masks.groups
+    frozen = make({'a': {'frozen': True}})
+    self.assertEqual(make({'a': {'lr_mult': [0.0, 0.0]}}), frozen)
+
+  def test_array_of_another_length_names_the_param(self):
+    groups = optax.masks.groups({'.*': {'lr_mult': jnp.array([0.1, 1])}})
+    tx = groups.wrap(optax.adamw, 0.1)
+    error = r"step_size\['b'\] has 2 numbers, .* the shape \(3,\)"
+    with self.assertRaisesRegex(ValueError, error):
+      tx.init({'a': jnp.ones((2, 3)), 'b': jnp.ones(3)})
+
+  def test_errors(self):
+    groups = _groups()
+    for args, kwargs, message in (
+        ((optax.adamw(0.1),), {}, 'found GradientTransformation'),
+        ((optax.adamw, 0.1), {'weight_decay': 0.1}, 'takes no weight_decay'),
+        ((optax.sgd, 0.1), {}, '^sgd has no argument `weight_decay`'),
+    ):
+      with self.assertRaisesRegex(TypeError, message):
+        groups.wrap(*args, **kwargs)
+    with self.assertRaisesRegex(ValueError, "'haed' fully matches no path"):
+      optax.masks.groups({'haed': {}}).wrap(optax.sgd, 0.1).init(_params())
+
+  def test_numbers_print_as_they_were_meant(self):
+    groups = optax.masks.groups({'a': {'lr_mult': 0.8**3}})
+    text = optax.masks.describe({'a': jnp.ones(2)}, groups)
+    self.assertIn('lr_mult=0.512, weight_decay=0\n', text)
 
 
 if __name__ == '__main__':

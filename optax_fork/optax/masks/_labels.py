@@ -10,25 +10,20 @@ from typing import Any, Union
 from optax._src import base
 from optax.masks import _algebra
 from optax.masks import _base
-from optax.masks import _path_patterns
+from optax.masks import _by_path
 
 Selector = Union[str, re.Pattern[str], _algebra.Mask]
 _Parsed = Union[re.Pattern[str], _algebra.Mask]
 
 
 @dataclasses.dataclass(frozen=True)
-class PathLabels(_base.Chooser):
+class Labels(_base.Chooser):
   """See `labels`."""
 
   labels: tuple[tuple[_Parsed, Any], ...]
   default: Any
 
-  def __call__(self, params):
-    flat = self.flatten(params)
-    return flat.unflatten(self.find(flat))
-
-  def find(self, flat: _base.FlatParams) -> list[Any]:
-    """Finds the label of each leaf, and any for holes."""
+  def choose(self, flat):
     first = self._find_first(flat)
     without = [
         path
@@ -69,7 +64,10 @@ class PathLabels(_base.Chooser):
               f' {_show(self.labels[other][0])}.'
           )
       if isinstance(selector, re.Pattern):
-        raise _path_patterns.no_match(repr(self), selector, whole)
+        raise _by_path.no_match(repr(self), selector, whole)
+
+  def all_labels(self) -> list[Any]:
+    return [*(label for _, label in self.labels), self.default]
 
   def show_labels(self) -> str:
     labels = ', '.join(f'{_show(s)}: {label!r}' for s, label in self.labels)
@@ -89,7 +87,7 @@ def parse(name: str, selector: Selector) -> _Parsed:
         f'{name} takes regular expressions as strings, or masks of'
         f' `optax.masks`, found {selector!r} of type {type(selector).__name__}.'
     )
-  return _path_patterns.parse(name, selector)
+  return _by_path.parse(name, selector)
 
 
 def _choose(selector: _Parsed, flat: _base.FlatParams) -> list[bool]:
@@ -101,7 +99,7 @@ def _choose(selector: _Parsed, flat: _base.FlatParams) -> list[bool]:
 
 def _show(selector: _Parsed) -> str:
   is_pattern = isinstance(selector, re.Pattern)
-  return _path_patterns.show(selector) if is_pattern else repr(selector)
+  return _by_path.show(selector) if is_pattern else repr(selector)
 
 
 def labels(
@@ -143,16 +141,16 @@ def labels(
     ... )
   """
   if not isinstance(labels, Mapping):
-    raise TypeError(f'labels takes a mapping, found {labels!r}.')
+    raise TypeError(f'masks.labels takes a mapping, found {labels!r}.')
   if not labels:
-    raise ValueError('labels takes at least one pattern.')
+    raise ValueError('masks.labels takes at least one pattern.')
   for pattern, label in labels.items():
     if not isinstance(label, Hashable):
       raise TypeError(
-          f'labels: the label of {pattern!r} must be hashable, found'
+          f'masks.labels: the label of {pattern!r} must be hashable, found'
           f' {label!r}.'
       )
-  return PathLabels(
-      tuple((parse('labels', s), label) for s, label in labels.items()),
+  return Labels(
+      tuple((parse('masks.labels', s), label) for s, label in labels.items()),
       default,
   )

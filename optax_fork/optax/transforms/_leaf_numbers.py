@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from optax._src import base
 from optax._src import params_fn
 from optax._src import wrappers
@@ -56,6 +57,10 @@ def scale(step_sizes: Any) -> base.GradientTransformation:
   """Scales updates as :func:`optax.scale` does, by a number for each leaf."""
 
   def scale_leaf(step_size, g):
+    if isinstance(step_size, np.ndarray):  # One for each of stacked layers.
+      step_size = step_size.reshape(-1, *[1] * (g.ndim - 1))
+      scaled = g * jnp.asarray(step_size, jnp.result_type(g, 1.0))
+      return jnp.where(step_size == 0, 0, scaled)
     if step_size == 1:
       return g
     return jnp.zeros_like(g) if step_size == 0 else step_size * g
@@ -97,7 +102,27 @@ def _with_init(name, numbers, update_fn):
 
 
 def _resolve(name, numbers, params):
-  return _resolving.resolve(numbers, params, _mask_checks.to_number, name=name)
+  # In a tree, an array could as well be meant for something else.
+  can_be_arrays = isinstance(numbers, params_fn.ParamsFn)
+  to_number = _mask_checks.to_number
+  leaf_fn = _mask_checks.to_numbers if can_be_arrays else to_number
+  tree = _resolving.resolve(numbers, params, leaf_fn, name=name)
+  if any(isinstance(x, np.ndarray) for x in jax.tree.leaves(tree)):
+    _check_stacks(name, tree, params)
+  return tree
+
+
+def _check_stacks(name, tree, params):
+  """Raises an error where an array has not a number for each layer."""
+  each = jax.tree.map(lambda n, p: jax.tree.map(lambda _: n, p), tree, params)
+  leaves = jax.tree_util.tree_leaves_with_path(params)
+  for (path, leaf), x in zip(leaves, jax.tree.leaves(each), strict=True):
+    if isinstance(x, np.ndarray) and jnp.shape(leaf)[:1] != x.shape:
+      raise ValueError(
+          f'{name}{jax.tree_util.keystr(path)} has {x.size} numbers, one for'
+          f' each of stacked layers, but the param has the shape'
+          f' {jnp.shape(leaf)}. Choose only stacked params, or give a number.'
+      )
 
 
 def _map(

@@ -67,6 +67,13 @@ def to_number(leaf: Any) -> float:
   raise ValueError(_WANTED_NUMBERS)
 
 
+def to_numbers(leaf: Any) -> Any:
+  """Gets a Python number, or a NumPy array of numbers for stacked layers."""
+  if np.ndim(leaf) != 1 or np.size(leaf) <= 1:
+    return to_number(leaf)
+  return np.array([to_number(x) for x in leaf])
+
+
 def check(
     tree: Any,
     given: Any,
