@@ -20,7 +20,7 @@ class RenamedTest(parameterized.TestCase):
 
   def test_other_names_raise_what_modules_raise(self):
     with self.assertRaisesRegex(AttributeError, "'optax.tree' has no .*'nam'"):
-      tree.nam
+      getattr(tree, 'nam')
 
 
 if __name__ == '__main__':
