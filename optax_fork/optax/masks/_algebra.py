@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mask functions that may be combined with & and | and ~."""
 
+import abc
 from collections.abc import Callable
 import dataclasses
 from typing import Any
@@ -12,7 +13,7 @@ from optax.masks import _base
 from optax.transforms import _resolving
 
 
-class Mask(_base.Chooser):
+class Mask(_base.Chooser, abc.ABC):
   """A mask function that may be combined with others, and prints what it is.
 
   Call it with params to get the mask, a PyTree of bools like the params. Holes,
