@@ -8,5 +8,6 @@ import optax
 params = {'w': jnp.ones((2, 2)), 'b': jnp.ones(2)}
 tx = optax.contrib.schedule_free_sgd(0.1)
 tx = optax.masked(tx, {'w': True, 'b': False})
-state = tx.init(params)
+updates, state = tx.update(params, tx.init(params), params)
+params = optax.apply_updates(params, updates)
 print(optax.contrib.schedule_free_eval_params(state, params))
