@@ -128,10 +128,22 @@ def join(part: base.PyTree, rest: base.PyTree) -> Any:
 
   .. seealso:: :func:`optax.masks.split`
   """
+  def check(path, leaf, other):
+    is_place = views.is_hole(other) or jax.tree_util.all_leaves([other])
+    if not is_place and not views.has_no_leaves(leaf):
+      raise ValueError(
+          f'part{jax.tree_util.keystr(path)} is a leaf, but the rest has'
+          f' {jax.tree.structure(other)} there. They are no parts of one tree.'
+      )
+
   try:
-    return views.join(part, rest)
+    joined = views.join(part, rest)
   except ValueError as error:
     # pylint: disable-next=protected-access
     raise _mask_checks.structure_error(
         part, rest, 'part', views.has_no_leaves
     ) from error
+  jax.tree_util.tree_map_with_path(
+      check, part, rest, is_leaf=views.has_no_leaves
+  )
+  return joined

@@ -145,6 +145,15 @@ class SplitTest(parameterized.TestCase):
         jax.tree.structure(masks.join(part, rest)), jax.tree.structure(params)
     )
 
+  @parameterized.parameters(({'b': 1.0},), ((1.0, 2.0),), ({},))
+  def test_join_of_a_leaf_with_a_subtree(self, subtree):
+    for part, rest, place in (
+        ({'a': 1.0}, {'a': subtree}, r"part\['a'\] is a leaf"),
+        (1.0, {'a': subtree}, 'part is a leaf'),
+    ):
+      with self.assertRaisesRegex(ValueError, place):
+        masks.join(part, rest)
+
   def test_join_with_all_params(self):
     part, _ = masks.split(_PARAMS, {'body': False, 'head': True})
     part['head'] = part['head'] + 1
