@@ -63,7 +63,8 @@ def test_programs_give_what_they_give_on_pristine(request, record_property):
   is_sent = request.config.getoption('--sent')
   known = differences.SENT if is_sent else differences.RULES
   check = functools.partial(differences.with_pristine, known=known)
-  _run(request, record_property, programs.program, check, 300, 5_000)
+  short = 100 if is_sent else 300
+  _run(request, record_property, programs.program, check, short, 5_000)
 
 
 def test_option_that_changes_nothing(request, record_property):
