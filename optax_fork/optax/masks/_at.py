@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Choose params by an accessor."""
 
+import collections
 from collections.abc import Callable
 import dataclasses
 from typing import Any
@@ -12,30 +13,14 @@ from optax.masks import _algebra
 from optax.masks import _base
 
 
-class _Marker:
-  """Stands for a leaf while an accessor chooses."""
+class _Leaf:
+  """Stands for a leaf, which has no value while an accessor chooses."""
 
-  __slots__ = ('_flat', '_position')
-
-  def __init__(self, flat: _base.FlatParams, position: int):
-    self._flat = flat
-    self._position = position
-
-  def __getattr__(self, name: str) -> Any:
-    raise AttributeError(
-        f'{self._flat.paths[self._position]!r} is a leaf, of which an accessor'
-        f' can read nothing, such as {name!r}'
-    )
-
-  def __call__(self, *args: Any, **kwargs: Any) -> Any:
-    raise TypeError(
-        f'{self._flat.paths[self._position]!r} is called, but an accessor can'
-        ' walk attributes and items alone: leaves have no values here'
-    )
+  __slots__ = ()
 
 
-class _MaskedMarker(_Marker):
-  """Stands for what is hidden, so that all is found in it."""
+class _Hidden:
+  """Stands for what is masked, so that all is found in it."""
 
   __slots__ = ()
 
@@ -66,20 +51,16 @@ class _WhereMask(_algebra.Mask):
 
   where: Callable[[Any], Any]
 
-  def _mark(self, leaf, flat, position):
-    if leaf is None or callable(leaf) and not flat.is_choosable[position]:
+  def _mark(self, leaf, is_choosable):
+    if leaf is None or callable(leaf) and not is_choosable:
       return leaf  # A node may call its functions, as `eqx.nn.Shared` does.
-    marker = _MaskedMarker if views.is_masked(leaf) else _Marker
-    return marker(flat, position)
+    return _Hidden() if views.is_masked(leaf) else _Leaf()
 
   def _find(self, flat):
-    """Finds the positions of what is chosen, None for what is None."""
+    """Finds the positions of what is chosen."""
+    marks = list(map(self._mark, flat.leaves, flat.is_choosable))
     try:
-      marked = flat.treedef.unflatten(
-          self._mark(leaf, flat, position)
-          for position, leaf in enumerate(flat.leaves)
-      )
-      nodes = self.where(marked)
+      nodes = self.where(flat.treedef.unflatten(marks))
     except Exception as error:
       missing = getattr(error, 'name', None) or str(error)
       hint = ''
@@ -90,27 +71,21 @@ class _WhereMask(_algebra.Mask):
             ' or make the mask of the whole model first, `mask(model)`.'
         )
       raise ValueError(
-          f'{self!r}: the accessor fails on the params with'
-          f' {type(error).__name__}: {error}.{hint} The paths, nearest first:'
-          f' {_base.list_paths(flat.paths, missing)}.'
+          f'{self!r}: the accessor fails on the params, whose leaves have no'
+          f' values here, with {type(error).__name__}: {error}.{hint} The'
+          f' paths, nearest first: {_base.list_paths(flat.paths, missing)}.'
       ) from error
-    nodes = jax.tree.leaves(nodes, is_leaf=lambda x: x is None)
-    has_none = any(leaf is None for leaf in flat.leaves)
-    chosen = {}
-    for node in nodes:
-      if node is None and has_none:
-        chosen[None] = True
-        continue
-      position = getattr(node, '_position', None)
-      if not isinstance(node, _Marker):
-        same = (i for i, leaf in enumerate(flat.leaves) if leaf is node)
-        position = next(same, None)  # Of a function.
-      if position is None:
+    positions = collections.defaultdict(list)
+    for position, mark in enumerate(marks):
+      positions[id(mark)].append(position)
+    chosen = set()
+    for node in jax.tree.leaves(nodes, is_leaf=lambda x: x is None):
+      if id(node) not in positions:
         raise ValueError(
             f'{self!r}: the accessor must return nodes of the params, found'
             f' {node!r} of type {type(node).__name__}.'
         )
-      chosen[position] = flat.is_choosable[position]
+      chosen.update(positions[id(node)])
     return chosen
 
   def choose(self, flat):
@@ -119,10 +94,11 @@ class _WhereMask(_algebra.Mask):
 
   def check(self, whole):
     chosen = self._find(whole)
-    if not any(chosen.values()):
+    if not any(whole.is_expected[position] for position in chosen):
       paths = [p for p, x in zip(whole.paths, whole.is_choosable) if x]
-      but = [whole.paths[position] for position in chosen]
-      but = f', but {but[0]!r}, which is not a param' if but else ''
+      but = ''
+      if chosen:
+        but = f', but {whole.paths[min(chosen)]!r}, which is not a param'
       raise ValueError(
           f'{self!r}: the accessor chooses nothing of the params{but}. The'
           f' paths: {_base.list_paths(paths)}.'

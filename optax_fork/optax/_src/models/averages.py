@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Averages of raw models: only what can be averaged is.
 
-The other leaves of an average are those of the old model.
+The other leaves of an average are those of the old model, as are those where
+the new one, which may be the part that is trained, has ``None``.
 """
 
 from collections.abc import Callable
@@ -21,79 +22,39 @@ def _is_model(tree: Any) -> bool:
   return has_params and any(map(leaf_kinds.is_static, leaves))
 
 
-def _get_averaged(new: Any, old: Any) -> Any:
-  """Gets what to average of a model: what is a param in it, or was one."""
-  is_none = lambda x: x is None
-  leaves, treedef = jax.tree.flatten(new, is_leaf=is_none)
-  olds = views.subtrees_at(treedef, old)
-  if olds is None:
-    return new  # Whoever averages says that they differ.
-  is_kept = lambda new, old: leaf_kinds.is_param(new) or (
-      isinstance(new, float) and leaf_kinds.is_param(old)
-  )
-  kept = [x if is_kept(x, y) else None for x, y in zip(leaves, olds)]
-  return views.with_leaves(new, treedef, kept)
+def _of_models(
+    update: Callable[..., Any], is_updated: Callable[[Any, Any], bool]
+) -> Callable[..., Any]:
+  """Lets a function of new and old tensors update some leaves of models."""
+
+  @functools.wraps(update)
+  def wrapped(new_tensors, old_tensors, *args, **kwargs):
+    news, treedef = jax.tree.flatten(new_tensors, lambda x: x is None)
+    olds = views.subtrees_at(treedef, old_tensors)
+    has_model = _is_model(new_tensors) or _is_model(old_tensors)
+    if not has_model or olds is None:  # `update` says how they differ.
+      return update(new_tensors, old_tensors, *args, **kwargs)
+    places = [i for i, x in enumerate(news) if is_updated(x, olds[i])]
+    part, old_part = ([x[i] for i in places] for x in (news, olds))
+    for i, x in zip(places, update(part, old_part, *args, **kwargs)):
+      olds[i] = x
+    return treedef.unflatten(olds)
+
+  return wrapped
 
 
 def of_params(update: Callable[..., Any]) -> Callable[..., Any]:
-  """Lets ``incremental_update`` average the params of raw models.
-
-  Args:
-    update: takes the new tensors, the old ones and the step size.
-
-  Returns:
-    The function. Of raw models, those with leaves that are neither arrays nor
-    floats, it averages the arrays of inexact dtype. The new tensors may be the
-    part of a model that is trained: where they are None, the result is what the
-    old model has there, and None if the old tensors are no model.
-  """
-
-  @functools.wraps(update)
-  def wrapped(new_tensors, old_tensors, step_size):
-    is_model = _is_model(old_tensors)
-    params = new_tensors
-    if _is_model(new_tensors):
-      params = _get_averaged(new_tensors, old_tensors)
-    average = update(params, old_tensors, step_size)
-    if params is new_tensors and not is_model:
-      return average
-    return jax.tree.map(
-        lambda new, param, x, old: (
-            old if param is None and (is_model or new is not None) else x
-        ),
-        new_tensors,
-        params,
-        average,
-        old_tensors,
-        is_leaf=lambda x: x is None,
-    )
-
-  return wrapped
+  """Lets ``incremental_update`` average the arrays of inexact dtype."""
+  is_param = leaf_kinds.is_param
+  return _of_models(
+      update,
+      lambda new, old: is_param(new) or isinstance(new, float) and is_param(old),
+  )
 
 
 def of_arrays(update: Callable[..., Any]) -> Callable[..., Any]:
-  """Lets ``periodic_update`` update the arrays of raw models.
-
-  Args:
-    update: takes the new tensors, the old ones, and numbers of steps.
-
-  Returns:
-    The function. Of raw models, those with leaves that are neither arrays nor
-    floats, it updates all of the arrays.
-  """
-
-  @functools.wraps(update)
-  def wrapped(new_tensors, old_tensors, steps, update_period):
-    if not (_is_model(new_tensors) or _is_model(old_tensors)):
-      return update(new_tensors, old_tensors, steps, update_period)
-    # Keys too.
-    is_array = lambda x: leaf_kinds.is_array(x) or isinstance(x, jax.Array)
-    leaves, treedef = jax.tree.flatten(old_tensors)
-    kept = [x if is_array(x) else None for x in leaves]
-    old_arrays = views.with_leaves(old_tensors, treedef, kept)
-    old_arrays = views.align(old_arrays, new_tensors)
-    new_arrays = views.align(new_tensors, old_arrays)
-    arrays = update(new_arrays, old_arrays, steps, update_period)
-    return views.join(arrays, old_tensors)
-
-  return wrapped
+  """Lets ``periodic_update`` update all arrays, PRNG keys among them."""
+  is_array = lambda x: leaf_kinds.is_array(x) or isinstance(x, jax.Array)
+  return _of_models(
+      update, lambda new, old: new is not None and is_array(old)
+  )
