@@ -16,6 +16,8 @@ from typing import Any, Optional, ParamSpec, TypeVar
 import jax
 from optax._src.models import leaf_kinds
 from optax._src.models import nnx_types
+from optax._src.models import views
+from optax._src import tree_differences
 
 _P = ParamSpec('_P')
 _T = TypeVar('_T')
@@ -109,7 +111,7 @@ def _is_optax(frame: types.FrameType) -> bool:
 def _of_model(arguments: tuple[Any, ...]) -> Optional[str]:
   for tree in filter(leaf_kinds.is_raw, arguments):
     for path, leaf in _leaves(tree):
-      is_fine = isinstance(leaf, int) or _is_hole(leaf)
+      is_fine = isinstance(leaf, int) or views.is_hole(leaf)
       if leaf_kinds.is_static(leaf) and not is_fine:
         return (
             f'the model has {leaf!r} at {path!r}, which is no param.'
@@ -174,7 +176,7 @@ def _of_order(updates: Any, state: Any, params: Any) -> Optional[str]:
     return f'{_IN_THIS_ORDER} The state is a tree like the params here.'
   for path, leaf in _leaves(updates):
     is_fine = hasattr(leaf, 'dtype') or isinstance(leaf, _NUMBERS)
-    if not is_fine and not _is_hole(leaf):
+    if not is_fine and not views.is_hole(leaf):
       return (
           f'{_IN_THIS_ORDER} The gradients hold {leaf!r} at {path!r} here: are'
           ' they a model?'
@@ -206,40 +208,32 @@ def _of_holes(updates: Any, state: Any) -> Optional[str]:
   # The state of a masked optimizer has a part of what `update` gets.
   is_masked = lambda tree: isinstance(tree, _masking.MaskedState)
   is_end = lambda tree: is_like(tree) or is_masked(tree)
-  for tree in filter(is_like, jax.tree.leaves(state, is_leaf=is_end)):
-    found = _first_hole(updates, tree, ())
-    if found is not None:
-      keys, slot = found
-      path = jax.tree_util.keystr(keys, simple=True, separator='/')
-      has, gets = ('nothing', 'an') if _is_hole(slot) else ('something', 'no')
-      note = (
-          f'at {path!r} the state has {has} and there is {gets} update. If'
-          ' `init` got other params, `optax.tree.carry_over(state,'
-          ' optimizer.init(params)).state` is a state of these. Params beside'
-          ' integers, bools, keys or functions are arrays, no Python floats;'
-          ' give `update` the params, too.'
-      )
-      if getattr(slot, 'shape', None) == ():
-        note += (
-            ' `jax.jit` and `jax.eval_shape` of `init` make an array of a'
-            ' Python float, `eqx.filter_jit` does not.'
-        )
-      return note
-  return None
-
-
-def _first_hole(update: Any, slot: Any, keys: Any) -> Optional[tuple[Any, Any]]:
-  """Returns keys and slot of the first place where only one of the two is."""
-  if _is_hole(update) or _is_hole(slot):
-    return (keys, slot) if _is_hole(update) != _is_hole(slot) else None
-  (children, treedef), (others, other_def) = _open(update), _open(slot)
-  if treedef != other_def or _is_leaf(update):
-    return None
-  found = (
-      _first_hole(x, y, keys + key)
-      for (key, x), (_, y) in zip(children, others)
+  trees = filter(is_like, jax.tree.leaves(state, is_leaf=is_end))
+  keys, slot = next(
+      (
+          (keys, slot)
+          for tree in trees
+          for keys, update, slot, _ in tree_differences.walk(updates, tree)
+          if views.is_hole(update) != views.is_hole(slot)
+      ),
+      (None, None),
   )
-  return next(filter(None, found), None)
+  if keys is None:
+    return None
+  has, gets = ('nothing', 'an') if views.is_hole(slot) else ('something', 'no')
+  note = (
+      f'at {tree_differences.show_path(keys)!r} the state has {has} and there is'
+      f' {gets} update. If `init` got other params, `optax.tree.carry_over('
+      'state, optimizer.init(params)).state` is a state of these. Params beside'
+      ' integers, bools, keys or functions are arrays, no Python floats; give'
+      ' `update` the params, too.'
+  )
+  if getattr(slot, 'shape', None) == ():
+    note += (
+        ' `jax.jit` and `jax.eval_shape` of `init` make an array of a Python'
+        ' float, `eqx.filter_jit` does not.'
+    )
+  return note
 
 
 def _of_functions(params: Any, arguments: dict[str, Any]) -> Optional[str]:
@@ -273,26 +267,20 @@ def _of_no_params(params: Any) -> Optional[str]:
   )
 
 
-def _is_hole(tree: Any) -> bool:
-  """Whether something is None, or a node without children, as masks make."""
-  treedef = jax.tree.structure(tree)
-  return treedef.num_leaves == 0 and treedef.num_nodes == 1
-
-
 def _is_leaf(tree: Any) -> bool:
   return tree is None or jax.tree_util.all_leaves([tree])
 
 
 def _structure(tree: Any) -> Any:
-  return jax.tree.structure(tree, is_leaf=_is_hole)
+  return jax.tree.structure(tree, is_leaf=views.is_hole)
 
 
 def _leaves(tree: Any) -> list[tuple[str, Any]]:
   """Lists the leaves of a tree, holes among them, with their paths."""
   return [
-      (jax.tree_util.keystr(path, simple=True, separator='/'), leaf)
-      for path, leaf in jax.tree_util.tree_leaves_with_path(
-          tree, _is_hole
+      (tree_differences.show_path(keys), leaf)
+      for keys, leaf in jax.tree_util.tree_leaves_with_path(
+          tree, views.is_hole
       )
   ]
 

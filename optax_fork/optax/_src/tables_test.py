@@ -1,9 +1,11 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests for tables in notebooks."""
+"""Tests for tables in terminals and notebooks."""
 
 import copy
+import os
 import pickle
+from unittest import mock
 from xml.etree import ElementTree
 
 from absl.testing import absltest
@@ -22,6 +24,21 @@ def _read(text):
     tables.append(([cells for _, cells in rows], faint))
   leaves, groups = tables  # pylint: disable=unbalanced-tuple-unpacking
   return leaves, groups
+
+
+class TextTablesTest(absltest.TestCase):
+
+  def test_rows_fit_the_terminal(self):
+    path = 'transformer_blocks/0/attention_of_all_tokens/query_projection/w'
+    params = {path: np.ones((100, 64), 'f'), 'b': np.ones(2, 'f')}
+    for columns, shown in (
+        ('200', path), ('80', 'transformer_blocks/0/atte...tokens/query_projection/w')
+    ):
+      with mock.patch.dict(os.environ, COLUMNS=columns):
+        text = optax.masks.describe(params, {path: 'body', 'b': 'head'})
+      self.assertLessEqual(max(map(len, text.splitlines())), int(columns))
+      self.assertRegex(text, rf'(?m)^{shown}  \(100, 64\)  float32  body$')
+    self.assertRegex(text, r'total +2 +6,402')
 
 
 class HtmlTablesTest(parameterized.TestCase):

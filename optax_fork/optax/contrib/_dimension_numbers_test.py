@@ -99,7 +99,7 @@ class DimensionNumbersTest(parameterized.TestCase):
     place = r'numbers\(params\)' if as_function else 'weight_dimension_numbers'
     message = (
         f"'muon' of type str: .* {cls.__name__} or None" if is_prefix
-        else r'PyTreeDef\(\(\*, \*\)\), but the params have'
+        else r'tuple\(0, 1\), but the params have'
     )
     with self.assertRaisesRegex(ValueError, rf"{place}\['w'\] is {message}"):
       opt.init({'w': jnp.ones((3, 4))})

@@ -43,8 +43,9 @@ def describe(params: base.Params, choice: Any = None) -> str:
   Returns:
     Text with a line for each leaf, with its path, shape, dtype and what was
     chosen for it, and a line for each group with its numbers of leaves and of
-    parameters. A notebook shows it as tables, in which leaves are faint for
-    which False, None or ``frozen`` was chosen.
+    parameters. In a terminal, long paths are shortened to its width (that of
+    ``COLUMNS``, or 80, where there is none). A notebook shows tables, in which
+    leaves are faint for which False, None or ``frozen`` was chosen.
 
   Raises:
     ValueError: If ``choice`` is not a prefix of the params.
@@ -104,7 +105,7 @@ def describe(params: base.Params, choice: Any = None) -> str:
   sizes = [size for _, group in groups.values() for size in group]
   counts = list(groups.values())
   counts = [('total', sizes)] if choice is None else [*counts, ('total', sizes)]
-  counts = [[c, str(len(group)), str(sum(group))] for c, group in counts]
+  counts = [[c, f'{len(sizes):,}', f'{sum(sizes):,}'] for c, sizes in counts]
   groups_title = ['group', 'leaves', 'parameters']
   found = (
       (title, rows, '<<<<', [c in _LEFT_OUT for *_, c in rows]),

@@ -130,7 +130,7 @@ def join(part: base.PyTree, rest: base.PyTree) -> Any:
   """
   def check(path, leaf, other):
     is_place = views.is_hole(other) or jax.tree_util.all_leaves([other])
-    if not is_place and not views.has_no_leaves(leaf):
+    if not is_place and not views.is_hole(leaf):
       raise ValueError(
           f'part{jax.tree_util.keystr(path)} is a leaf, but the rest has'
           f' {jax.tree.structure(other)} there. They are no parts of one tree.'
@@ -141,9 +141,9 @@ def join(part: base.PyTree, rest: base.PyTree) -> Any:
   except ValueError as error:
     # pylint: disable-next=protected-access
     raise _mask_checks.structure_error(
-        part, rest, 'part', views.has_no_leaves
+        part, rest, 'part', views.is_hole
     ) from error
   jax.tree_util.tree_map_with_path(
-      check, part, rest, is_leaf=views.has_no_leaves
+      check, part, rest, is_leaf=views.is_hole
   )
   return joined

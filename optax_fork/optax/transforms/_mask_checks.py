@@ -9,7 +9,6 @@ here is that it is a prefix of the params, and that its leaves can be used.
 import collections
 from collections.abc import Callable, Collection, Hashable, Mapping
 import math
-import reprlib
 import textwrap
 from typing import Any, Optional
 
@@ -19,6 +18,7 @@ import numpy as np
 from optax._src import base
 from optax._src.models import nnx_types
 from optax._src.models import views
+from optax._src import tree_differences
 from optax.tree_utils import _state_utils
 
 _WANTED_LEAVES = 'the leaves of a mask must be booleans (or 0 or 1)'
@@ -236,7 +236,7 @@ def _check_and_map(tree, params, leaf_fn, name, is_leaf):
         if any(leaf is param for param in jax.tree.leaves(params)):
           hint = _IS_ACCESSOR
       raise ValueError(
-          f'{name}{where} is {_show(leaf)}: {error}.{hint}'
+          f'{name}{where} is {tree_differences.show(leaf)}: {error}.{hint}'
       ) from error
   return treedef.unflatten(new_leaves)
 
@@ -254,47 +254,19 @@ def structure_error(tree, params, name, is_leaf):
         f'{name} is None instead of a tree like the params. Does the function'
         ' lack a `return`?'
     )
-  path, node, other, reason = _first_mismatch(
-      (), tree, params, is_leaf
-  ) or ((), tree, params, 'they differ')
+  keys, node, other, reason = next(
+      (x for x in tree_differences.walk(tree, params, is_leaf) if x[-1]),
+      ((), tree, params, 'they differ'),
+  )
   is_mask = name.removesuffix('(params)').endswith('mask')
-  is_part = not path and name.endswith('(params)')
+  is_part = not keys and name.endswith('(params)')
   hint = _IS_ACCESSOR if is_mask and is_part else ''
+  show = tree_differences.show
   # JAX may write all of the params into its error message.
   reason = textwrap.shorten(str(reason), width=160, placeholder='...')
   return ValueError(
       f'{name} is not a prefix of the params (or updates):'
-      f' {name}{jax.tree_util.keystr(path)} is {_show(node)}, but the params'
-      f' have {_show(other)} there ({reason}). It must have the same structure'
+      f' {name}{jax.tree_util.keystr(keys)} is {show(node)}, but the params'
+      f' have {show(other)} there ({reason}). It must have the same structure'
       f' as the params, or be a prefix of it.{hint}'
   )
-
-
-def _first_mismatch(path, tree, params, is_leaf):
-  """Finds the first node of a tree that the params lack, and JAX's reason."""
-  try:
-    children, treedef = jax.tree_util.tree_flatten_with_path(
-        tree, is_leaf=lambda x: x is not tree or (is_leaf and is_leaf(x))
-    )
-    if treedef.num_nodes == treedef.num_leaves:
-      return None  # A leaf is a prefix of anything.
-    subtrees = treedef.flatten_up_to(params)
-  except Exception as error:  # pylint: disable=broad-exception-caught
-    return path, tree, params, error
-  for (key, child), subtree in zip(children, subtrees):
-    found = _first_mismatch(path + key, child, subtree, is_leaf)
-    if found:
-      return found
-  return None
-
-
-def _show(tree):
-  """Shows a leaf, or a node with a star for each of its children."""
-  if isinstance(tree, (np.ndarray, jax.Array)) and tree.size > 1:
-    return f'an array of shape {tree.shape} and dtype {tree.dtype}'
-  if not jax.tree_util.all_leaves([tree]):
-    try:
-      return str(jax.tree.structure(tree, is_leaf=lambda x: x is not tree))
-    except ValueError:
-      pass  # A dict whose keys do not sort.
-  return f'{reprlib.repr(tree)} of type {type(tree).__name__}'

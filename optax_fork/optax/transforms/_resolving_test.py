@@ -188,11 +188,11 @@ class ResolveTest(parameterized.TestCase):
 
   @parameterized.named_parameters(
       ('extra_key', {'a': {'b': True, 'c': True}},
-       r"mask\(params\)\['a'\] is PyTreeDef\({'b': \*, 'c': \*}\), but the "
-       r"params have PyTreeDef\({'b': \*}\) there"),
+       r"mask\(params\)\['a'\] is dict\(b, c\), but the "
+       r"params have dict\(b\) there"),
       ('too_deep', {'a': {'b': (True, False)}},
-       r"mask\(params\)\['a'\]\['b'\] is .* an array of shape \(3,\)"),
-      ('none_for_a_leaf', {'a': {'b': None}}, r"\['a'\]\['b'\] is PyTreeDef"),
+       r"mask\(params\)\['a'\]\['b'\] is .*, but the params have float32\[3\]"),
+      ('none_for_a_leaf', {'a': {'b': None}}, r"\['a'\]\['b'\] is None"),
       ('masked_leaf', {'a': {'b': _masking.MaskedNode()}}, 'MaskedNode'),
   )
   def test_not_a_prefix(self, mask, message):
@@ -205,7 +205,7 @@ class ResolveTest(parameterized.TestCase):
       _resolving.resolve_mask(mask, params)
 
   def test_none(self):
-    with self.assertRaisesRegex(ValueError, r': mask is PyTreeDef\(None\)'):
+    with self.assertRaisesRegex(ValueError, ': mask is None, but'):
       _resolving.resolve_mask(None, {'a': jnp.ones(2)})
 
   def test_function_that_returns_nothing(self):
@@ -231,11 +231,11 @@ class ResolveTest(parameterized.TestCase):
       ('two', 2, '2 of type int'),
       ('minus_one', np.array(-1), r'array\(-1\) of type ndarray'),
       ('float_array', np.array([1.0]), r'array\(\[1\.\]\) of type'),
-      ('empty_array', np.array([], bool), 'of type ndarray'),
-      ('big_array', np.ones((2, 3), bool), r'shape \(2, 3\) and dtype bool'),
+      ('empty_array', np.array([], bool), r'bool\[0\]'),
+      ('big_array', np.ones((2, 3), bool), r'bool\[2, 3\]'),
       ('function', abs, 'of type builtin_function_or_method'),
       ('shape', jax.ShapeDtypeStruct((), bool), 'ShapeDtypeStruct'),
-      ('jax_array', lambda: jnp.zeros(2), r'shape \(2,\) and dtype float32'),
+      ('jax_array', lambda: jnp.zeros(2), r'float32\[2\]'),
       ('jax_key', lambda: jax.random.key(0), 'of type PRNGKeyArray'),
   )
   def test_wrong_leaf(self, leaf, message):
@@ -281,8 +281,8 @@ class ResolveTest(parameterized.TestCase):
     self.assertEmpty(_causes(error))
 
   @parameterized.parameters(
-      (_Module(True, [False]), r'mask\.b is PyTreeDef\(\[\*\]\)'),
-      (_Module(False, False, 'other'), 'mask is PyTreeDef'),
+      (_Module(True, [False]), r'mask\.b is list\(0\)'),
+      (_Module(False, False, 'other'), r'mask is _Module\(w, b\)'),
   )
   def test_wrong_mask_of_the_type_of_the_params_is_not_called(
       self, mask, message
@@ -300,7 +300,7 @@ class ResolveTest(parameterized.TestCase):
     test_utils.assert_trees_all_equal(result['m'], mask['m'])
     mask['m'].static = (np.ones(2),)
     with self.assertRaisesRegex(
-        ValueError, r"mask\['m'\] is PyTreeDef.*truth value of an array"
+        ValueError, r"mask\['m'\] is _Module.*truth value of an array"
     ):
       _resolving.resolve_mask(mask, params)
 
@@ -326,7 +326,7 @@ class ResolveTest(parameterized.TestCase):
 
     with self.subTest('not a prefix'):
       axes.b['d'] = _Axes(1, 0)
-      message = r"axes.*\.b is PyTreeDef\({'c': \*, 'd': \*}\)"
+      message = r"axes.*\.b is dict\(c, d\)"
       with self.assertRaisesRegex(ValueError, message):
         resolve(make_arg(axes), params)
 

@@ -7,10 +7,10 @@ import dataclasses
 from typing import Any
 
 import jax
-import numpy as np
 from optax._src import base
 from optax._src.models import views
 from optax._src import tables
+from optax._src import tree_differences
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -97,8 +97,8 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
 
   def note(what, tree, keys, field):
     for path, _ in jax.tree_util.tree_leaves_with_path(tree):
-      paths[what].append(_show_path(keys + path))
-      rows[what, _show_path(field)] += 1
+      paths[what].append(tree_differences.show_path(keys + path))
+      rows[what, tree_differences.show_path(field)] += 1
 
   def merge(old, new, keys, field, is_field):
     if views.is_hole(old) != views.is_hole(new):
@@ -110,8 +110,9 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
     if views.is_hole(new):
       return new
     (children, treedef), (others, other_def) = _open(new), _open(old)
-    is_leaf = jax.tree_util.treedef_is_leaf(treedef)
-    if treedef != other_def or is_leaf and _shape(old) != _shape(new):
+    is_leaf = jax.tree_util.all_leaves([new])
+    kind = tree_differences.kind
+    if treedef != other_def or is_leaf and kind(old) != kind(new):
       raise _unlike(old, new, keys)
     if is_leaf:
       note('carried', old, keys, field)
@@ -155,29 +156,12 @@ def _open(tree: Any) -> Any:
   return jax.tree_util.tree_flatten_with_path(tree, lambda x: x is not tree)
 
 
-def _show_path(keys: Any) -> str:
-  return jax.tree_util.keystr(keys, simple=True, separator='/')
-
-
-def _shape(leaf: Any) -> tuple[Any, list[int]]:
-  """Gets the dtype and the shape of an array, which may hold PRNG keys."""
-  dtype = leaf.dtype if hasattr(leaf, 'dtype') else np.asarray(leaf).dtype
-  return dtype, list(np.shape(leaf))
-
-
-def _show(tree: Any) -> str:
-  """Shows an array by its shape and dtype, and a node by its type and names."""
-  if tree is not None and jax.tree_util.all_leaves([tree]):
-    dtype, shape = _shape(tree)
-    return f'{dtype}{shape}'
-  keys = ', '.join(_show_path(key) for key, _ in _open(tree)[0])
-  return f'{type(tree).__name__} ({keys})'
-
-
 def _unlike(old: Any, new: Any, keys: Any) -> ValueError:
+  path = tree_differences.show_path(keys)
+  found = [tree_differences.show(x, values=False) for x in (old, new)]
   return ValueError(
-      f'At {_show_path(keys) or "."!r}, the old state has {_show(old)}, and the'
-      f' new one has {_show(new)}. `carry_over` is for the same optimizer with'
+      f'At {path or "."!r}, the old state has {found[0]}, and the new one has'
+      f' {found[1]}. `carry_over` is for the same optimizer with'
       ' other params to train. Of another one, take what you want by name, with'
       ' `optax.tree.get` and `optax.tree.set`.'
   )

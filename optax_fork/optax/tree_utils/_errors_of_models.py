@@ -12,5 +12,6 @@ def add() -> None:
   """Lets these functions name the leaf that is not a param, if they fail."""
   for module in (_casting, _random, _tree_math):
     for name, function in list(vars(module).items()):
-      if name.startswith('tree_'):
+      # Moments are those of a state: what updates that knows more.
+      if name.startswith('tree_') and 'moment' not in name:
         setattr(module, name, notes.of_params(function))

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 from optax._src import base
 from optax._src.models import leaf_kinds
+from optax._src import tree_differences
 
 
 def check_like(aux_like: base.PyTree) -> base.PyTree:
@@ -96,31 +97,22 @@ def check_output(
 
 def _check(aux: base.PyTree, like: base.PyTree) -> None:
   """Raises an error if an output has no place in that of the state."""
-  got, wanted = (
-      dict(jax.tree_util.tree_leaves_with_path(tree)) for tree in (aux, like)
-  )
-  for path in wanted | got:
-    is_there = path in got and path in wanted and _is_array(got[path])
-    if not is_there or not _is_like(got[path], wanted[path]):
-      found, told = (
-          _show(x[path]) if path in x else 'nothing' for x in (got, wanted)
-      )
-      raise _unlike(jax.tree_util.keystr(path), found, told)
-  found, told = jax.tree.structure(aux), jax.tree.structure(like)
-  if found != told:
-    raise _unlike('', str(found), str(told))
-
-
-def _unlike(place: str, found: str, told: str) -> ValueError:
-  return ValueError(
-      f'`aux{place}` is {found}, where `aux_like` of the line search has'
-      f' {told}. `jax.eval_shape(value_fn, params, ...)[1]` is what to give as'
-      ' `aux_like`.'
-  )
+  for keys, wanted, got, error in tree_differences.walk(like, aux):
+    is_leaf = jax.tree_util.all_leaves([wanted])
+    if error is None and (not is_leaf or _is_like(got, wanted)):
+      continue
+    found, told = map(_show, (got, wanted))
+    raise ValueError(
+        f'`aux{jax.tree_util.keystr(keys)}` is {found}, where `aux_like` of the'
+        f' line search has {told}. `jax.eval_shape(value_fn, params, ...)[1]`'
+        ' is what to give as `aux_like`.'
+    )
 
 
 def _is_like(x: Any, y: Any) -> bool:
   """Whether arrays have the same shape and kind; their precision may differ."""
+  if not _is_array(x):
+    return False
   got, wanted = jnp.result_type(x), jnp.result_type(y)
   is_same_kind = got == wanted or any(
       jnp.issubdtype(got, kind) and jnp.issubdtype(wanted, kind)
@@ -134,8 +126,5 @@ def _is_array(leaf: Any) -> bool:
   return is_number or leaf_kinds.is_array(leaf)
 
 
-def _show(leaf: Any) -> str:
-  """Shows an array as `float32[3]`."""
-  if not _is_array(leaf) and not isinstance(leaf, jax.Array):
-    return repr(leaf)
-  return f'{jnp.result_type(leaf)}{list(jnp.shape(leaf))}'
+def _show(tree: Any) -> str:
+  return tree_differences.show(tree, values=False)

@@ -123,7 +123,7 @@ class NnxTypesTest(parameterized.TestCase):
           _values()
       )
     # Other nodes with one child stand for no leaf.
-    with self.assertRaisesRegex(ValueError, r"mask\['w'\] is .*\[\*\]"):
+    with self.assertRaisesRegex(ValueError, r"mask\['w'\] is list"):
       _masking.masked(alias.sgd(1.0), mask | {'w': [True]}).init(_values())
 
   def test_variables_without_a_value(self):

@@ -41,12 +41,8 @@ def is_masked(x: Any) -> bool:
 
 
 def is_hole(x: Any) -> bool:
+  """Whether a view leaves something out here."""
   return x is None or isinstance(x, _masked())
-
-
-def has_no_leaves(x: Any) -> bool:
-  """Whether a view has a hole here: nothing, or nodes without leaves."""
-  return not jax.tree.leaves(x)
 
 
 def subtrees_at(
@@ -99,10 +95,10 @@ def get_view(tree: Any) -> Any:
 def map_view(f: Callable[[Any, Any], Any], view: Any, full: Any) -> Any:
   """Maps over a view and the full tree, and keeps what only the latter has."""
   return jax.tree.map(
-      lambda v, leaf: leaf if has_no_leaves(v) else f(v, leaf),
+      lambda v, leaf: leaf if is_hole(v) else f(v, leaf),
       view,
       full,
-      is_leaf=has_no_leaves,
+      is_leaf=is_hole,
   )
 
 
@@ -143,7 +139,7 @@ def align_model(params: Any, updates: Any) -> Any:
 
 def is_part_of(part: Any, full: Any) -> bool:
   """Whether a tree is like another, but for what it lacks."""
-  treedef = jax.tree.structure(part, is_leaf=has_no_leaves)
+  treedef = jax.tree.structure(part, is_leaf=is_hole)
   return subtrees_at(treedef, full) is not None
 
 
@@ -195,7 +191,7 @@ def set_aside(
   kinds = leaf_kinds.get_distinct(jax.tree.leaves(updates))
   if not is_raw and not any(map(leaf_kinds.is_float0, kinds)):
     return None
-  leaves, treedef = jax.tree.flatten(updates, is_leaf=has_no_leaves)
+  leaves, treedef = jax.tree.flatten(updates, is_leaf=is_hole)
   others = subtrees_at(treedef, params) if is_raw else None
   if others is None:  # There are none, or they are a pair of trees, say.
     others = [None] * len(leaves)

@@ -49,13 +49,13 @@ class ViewsTest(parameterized.TestCase):
   @parameterized.named_parameters(
       ('none', None, True),
       ('masked_node', _HOLE, True),
-      ('node_of_holes', {'a': None, 'b': [_HOLE]}, True),
+      ('empty_node', {}, False),
       ('array', np.zeros(0), False),
       ('node', {'a': None, 'b': 1.0}, False),
       ('partition_spec', jax.sharding.PartitionSpec(), False),
   )
-  def test_has_no_leaves(self, x, expected):
-    self.assertEqual(views.has_no_leaves(x), expected)
+  def test_is_hole(self, x, expected):
+    self.assertEqual(views.is_hole(x), expected)
 
   def test_join_fills_holes(self):
     full = {'a': 1.0, 'b': {'w': 2.0, 'f': jax.nn.relu}, 'c': [3.0, None]}

@@ -133,7 +133,7 @@ class WholeParamsTest(parameterized.TestCase):
 
   def test_accessor_that_calls(self):
     mask = masks.at(lambda m: m['layers'][0]['w']())
-    with self.assertRaisesRegex(ValueError, 'layers/0/w.*attributes and items'):
+    with self.assertRaisesRegex(ValueError, "'_Leaf' object is not callable"):
       mask(_model())
 
 
