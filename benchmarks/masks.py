@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a mask costs to make, beside what one would do instead.
 
-Masks are made while JAX is tracing, so this is no part of a compiled step.
+Masks are made while JAX is tracing, so this is not part of a compiled step.
 """
 
 import functools

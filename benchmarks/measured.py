@@ -16,7 +16,7 @@ def digest() -> str:
   """Returns the digest of ``SHA256SUMS``, which names the series.
 
   Raises:
-    ForkError: when the Optax that is imported is no fork as it was built, or
+    ForkError: when the imported Optax is not the fork as it was built, or
       was built from other patches than those of this checkout.
   """
   found = manifest.inspect()

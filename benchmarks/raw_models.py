@@ -23,7 +23,7 @@ _Step = Callable[[PyTree, PyTree, PyTree], tuple[PyTree, PyTree]]
 
 
 class _Block(eqx.Module):
-  """A layer with what is no param: a function, a size and a flag."""
+  """A layer with what is not a param: a function, a size and a flag."""
 
   linear: eqx.nn.Linear
   activation: Callable[[jax.Array], jax.Array]

@@ -62,7 +62,7 @@ def checkout(
     A line that says what was done.
 
   Raises:
-    ForkError: when the tree is no work tree, or holds commits that are not
+    ForkError: when the tree is not a work tree, or holds commits that are not
       exported or changes that are not committed (they are named), or when a
       patch does not apply. A tree that is there is left as it is; a new one
       then holds the patches before.
@@ -74,7 +74,7 @@ def checkout(
   if renewed:
     if work_tree.ref(tree, work_tree.BASE) is None:
       raise optax_fork.ForkError(
-          f'{tree} is there and is no work tree of the fork; name another'
+          f'{tree} is there and is not a work tree of the fork; name another'
           ' directory or move it away.'
       )
     left = _recover(tree)

@@ -51,8 +51,8 @@ def export(patches: pathlib.Path, tree: pathlib.Path) -> str:
   """
   if not tree.is_dir() or work_tree.ref(tree, work_tree.BASE) is None:
     raise optax_fork.ForkError(
-        f'{tree} is no work tree of the fork; `python -m optax_fork checkout`'
-        ' makes one.'
+        f'{tree} is not a work tree of the fork; `python -m optax_fork'
+        ' checkout` makes one.'
     )
   added_files.refuse_files(patches.parent, tree)
   work_tree.refuse_changes(tree)

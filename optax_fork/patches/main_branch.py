@@ -37,7 +37,7 @@ def refuse_strangers(source: pathlib.Path) -> None:
   """Raises ForkError unless a path is a git checkout or a bundle."""
   is_checkout = (source / '.git').exists() or (source / 'HEAD').exists()
   if not is_checkout and not source.is_file():
-    raise optax_fork.ForkError(f'{source} is no git checkout of Optax.')
+    raise optax_fork.ForkError(f'{source} is not a git checkout of Optax.')
 
 
 @contextlib.contextmanager
@@ -51,7 +51,8 @@ def clone(
     patches: the whole series.
 
   Raises:
-    ForkError: when the source is no git checkout of Optax, nor a bundle of one.
+    ForkError: when the source is neither a git checkout of Optax nor a bundle
+      of one.
   """
   refuse_strangers(source)
   with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
@@ -70,7 +71,7 @@ def clone(
       branch = known if known in branches else branches[0]
       git.run(cloned, 'update-ref', '--no-deref', 'HEAD', branch)
     if not git.lines(cloned, 'ls-tree', 'HEAD', 'optax/__init__.py'):
-      raise optax_fork.ForkError(f'{source} is no git checkout of Optax.')
+      raise optax_fork.ForkError(f'{source} is not a git checkout of Optax.')
     go_to(cloned, 'HEAD')
     # Later patches start from what earlier ones made: those blobs are here.
     work_tree.create(tree, patches)

@@ -18,7 +18,7 @@ from optax_fork.upstream import runs
 DESCRIPTION = (
     "Run what Optax's workflow runs on a pull request, on its main branch: on"
     ' each patch that is to be sent, after all before it and after what it'
-    ' needs alone, and on the whole fork. What main itself fails is no news.'
+    ' needs alone, and on the whole fork. What main itself fails is not news.'
     ' `tox -e main` brings the programs that this needs.'
 )
 EXAMPLE = 'upstream ../optax --only static'

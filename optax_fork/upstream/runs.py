@@ -166,7 +166,7 @@ class Runner:
     )
     news = []
     for line in found:
-      # As often as before is no news.
+      # As often as before is not news.
       known[without_numbers(line)] -= 1
       if known[without_numbers(line)] < 0:
         news.append(line)

@@ -134,7 +134,7 @@ def _tree(checkout, made):
 
 @pytest.fixture(name='fork')
 def _fork(made_once, made, tmp_path, monkeypatch):
-  """A copy of a checkout with a series of its own; ``main`` lies beside it."""
+  """A copy of a checkout with its own series; ``main`` lies beside it."""
   tree = made / 'work/optax'
   seed = made_once('main', lambda target: fake_main.make(tree, target))
   copy = shutil.copytree(seed, tmp_path / 'made', symlinks=True)

@@ -129,7 +129,7 @@ def files_of(directory) -> dict[str, bytes]:
 
 
 def kill(*command, cwd=None, after=None, **environ) -> int:
-  """Runs a command in a process group of its own and kills the whole group.
+  """Runs a command in its own process group and kills the whole group.
 
   Args:
     *command: the program and its arguments.

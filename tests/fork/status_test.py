@@ -110,7 +110,7 @@ def test_newer_release_is_told_where_pip_knows_one(fork, tmp_path):
   # Without it, nothing is looked up.
   result = _status(fork, **index)
   assert newer not in result.output
-  # The fork itself is no release, nor is what is older.
+  # Neither the fork itself nor an older version is a newer release.
   links = tmp_path / 'links'
   links.mkdir()
   for version in ('0.0.1', '99.0+masks.1'):

@@ -72,7 +72,7 @@ def test_all_patches_pass_and_nothing_is_run_twice(run):
   ] + [len(_CHECKS)] * 2
   assert lines[-1] == 'Optax main takes all of them.'
   assert ' s\n' in output
-  # What main itself finds is no news, and what was found is kept.
+  # What main itself finds is not news, and what was found is kept.
   code, again = run('upstream')
   assert code == 0
   assert ' s\n' not in again

@@ -303,7 +303,7 @@ def _fails_without_params(case):
 
 
 def _filtered(program: programs.Program) -> programs.Program:
-  """Returns a program with None for what is no param, and of its masks."""
+  """Returns a program with None for what is not a param, and of its masks."""
   is_other = lambda x: x in (*programs.OTHERS, '0.5')
   cut = lambda tree: jax.tree.map(
       lambda p, x: 'None' if is_other(p) else x, program.params, tree
@@ -313,7 +313,7 @@ def _filtered(program: programs.Program) -> programs.Program:
 
 
 def _raw(case):
-  """Compares with the filtered params: what is no param goes through."""
+  """Compares with the filtered params: what is not a param goes through."""
   paths = [
       jax.tree_util.keystr(path)
       for path, x in jax.tree_util.tree_leaves_with_path(case.program.params)
@@ -527,7 +527,7 @@ def with_option(added: programs.Added) -> Failure | list[str]:
   found = {k: x for k, x in found.items() if not k.endswith(' is')}
   case = Comparison(added.added, plain, found)
   if 'inject' in added.option:
-    # A schedule has a state of its own, and numbers have weak types.
+    # A schedule has its own state, and numbers have weak types.
     case = _without(r'\.count$')(_without_weak_types('')(case))
     # The centered moment of a first step is 0 but for rounding.
     case = _near(1e9 if _uses('centered=True')(case.program) else 2**-6)(case)

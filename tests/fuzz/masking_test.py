@@ -84,7 +84,7 @@ class MaskedTest(chex.TestCase):
           jax.tree.leaves(state),
           [s.momentum for s, is_chosen in zip(wanted, chosen) if is_chosen],
       )
-      # All that is no param is the same object.
+      # All that is not a param is the same object.
       leaves = map(jax.tree.leaves, (model, mask.model))
       params = [new for new, old in zip(*leaves, strict=True) if new is not old]
       _assert_equal(params, [s.param for s in wanted])

@@ -694,7 +694,7 @@ def with_option(choices: Choices) -> Added:
   """Draws a program, and the same with an option that changes nothing."""
   option, path = choices.of(*_OPTIONS.items())
   leaves = choices.of(*_LEAVES[:-1])
-  if option == 'raw':  # A Python float is no param in a raw model.
+  if option == 'raw':  # A Python float is not a param in a raw model.
     leaves = tuple(x for x in leaves if x != '0.5')
   params = _tree(choices, leaves)
   optimizers = _Optimizers(choices, params)

@@ -83,7 +83,7 @@ def _is_param(leaf: Any) -> bool:
 
 
 def _params_of(model: Any) -> Any:
-  """Returns a model with None for all that is no param."""
+  """Returns a model with None for all that is not a param."""
   return jax.tree.map(lambda x: x if _is_param(x) else None, model)
 
 
@@ -171,7 +171,7 @@ class Prefix(NamedTuple):
 
   Attributes:
     model: params, or a model.
-    params: the same with None for all that is no param.
+    params: the same with None for all that is not a param.
     tree: the prefix, of the model or of the params.
     meaning: a tree like the params of what the prefix says about each.
   """

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Training goes on in the fork from checkpoints of pristine Optax, and back.
 
-Pristine Optax runs in a process of its own: there, and so in a pickle, it is
+Pristine Optax runs in its own process: there, and so in a pickle, it is
 `optax`, as it is for any user. docs/checkpoints.md holds what is done here.
 """
 

@@ -51,7 +51,7 @@ def _read(cell, hidden_size, series):
 
 
 class _RNN(eqx.Module):
-  """All that is no param here is an int."""
+  """All that is not a param here is an int."""
 
   hidden_size: int
   cell: eqx.nn.GRUCell

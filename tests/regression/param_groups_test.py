@@ -118,7 +118,7 @@ _RAW = [name for name in models.MODELS if name != 'arrays']
 
 
 class MasksOfRawModelsTest(chex.TestCase):
-  """`jax.tree.map` of a model often returns what is no array as it is."""
+  """`jax.tree.map` of a model often returns what is not an array as it is."""
 
   @named({name: models.MODELS[name] for name in _RAW})
   def test_leaves_that_are_no_params_are_not_looked_at(self, make):

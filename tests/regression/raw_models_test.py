@@ -171,7 +171,7 @@ def _changed(model):
 
 
 class FunctionsOfModelsTest(chex.TestCase):
-  """What is no param comes back as the very same object."""
+  """What is not a param comes back as the very same object."""
 
   def _check(self, make, function, weight):
     """Checks `old + weight * (new - old)` for params; all else is old's."""

@@ -55,7 +55,7 @@ def arange_like(params):
 
 
 class _WithDropout(eqx.Module):
-  """A float that is no param: the rate."""
+  """A float that is not a param: the rate."""
 
   hidden: eqx.nn.Linear
   dropout: eqx.nn.Dropout

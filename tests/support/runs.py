@@ -303,7 +303,7 @@ class ModelRun(_Run):
     new = self._optax.apply_updates(self.join(params), updates)
     models_ = new if self._is_pair else [new]
     for model in models_:
-      # What is no param must be the very same objects.
+      # What is not a param must be the very same objects.
       others = models.params_of(model)[1]
       for leaf, old in zip(
           jax.tree.leaves(others), jax.tree.leaves(self.static), strict=True

@@ -114,7 +114,7 @@ def _of_model(arguments: tuple[Any, ...]) -> Optional[str]:
       is_fine = isinstance(leaf, int) or views.is_hole(leaf)
       if leaf_kinds.is_static(leaf) and not is_fine:
         return (
-            f'the model has {leaf!r} at {path!r}, which is no param.'
+            f'the model has {leaf!r} at {path!r}, which is not a param.'
             ' `optax.masks.params(model)` gives the params of a model.'
         )
   return None
@@ -190,7 +190,7 @@ def _of_decay(error: Exception) -> Optional[str]:
     decay = frame.f_locals.get('decay', 0.0)
     if callable(decay) or not jax.tree_util.all_leaves([decay]):
       return (
-          f'the decay of a moment is a {type(decay).__name__}. A mask is given'
+          f'the decay of a moment is a {type(decay).__name__}. Pass a mask'
           ' by name: `adamw(1e-3, mask=mask)`.'
       )
   return None
@@ -222,10 +222,10 @@ def _of_holes(updates: Any, state: Any) -> Optional[str]:
     return None
   has, gets = ('nothing', 'an') if views.is_hole(slot) else ('something', 'no')
   note = (
-      f'at {tree_differences.show_path(keys)!r} the state has {has} and there is'
-      f' {gets} update. If `init` got other params, `optax.tree.carry_over('
+      f'at {tree_differences.show_path(keys)!r} the state has {has} and there'
+      f' is {gets} update. If `init` got other params, `optax.tree.carry_over('
       'state, optimizer.init(params)).state` is a state of these. Params beside'
-      ' integers, bools, keys or functions are arrays, no Python floats; give'
+      ' integers, bools, keys or functions are arrays, not Python floats; give'
       ' `update` the params, too.'
   )
   if getattr(slot, 'shape', None) == ():

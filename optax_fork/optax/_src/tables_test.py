@@ -32,7 +32,8 @@ class TextTablesTest(absltest.TestCase):
     path = 'transformer_blocks/0/attention_of_all_tokens/query_projection/w'
     params = {path: np.ones((100, 64), 'f'), 'b': np.ones(2, 'f')}
     for columns, shown in (
-        ('200', path), ('80', 'transformer_blocks/0/atte...tokens/query_projection/w')
+        ('200', path),
+        ('80', 'transformer_blocks/0/atte...tokens/query_projection/w'),
     ):
       with mock.patch.dict(os.environ, COLUMNS=columns):
         text = optax.masks.describe(params, {path: 'body', 'b': 'head'})

@@ -128,8 +128,8 @@ class Chooser(params_fn.ParamsFn, abc.ABC):
     is_scalar = not getattr(params, 'shape', ())
     if is_number and is_scalar and not leaf_kinds.is_param(params):
       raise TypeError(
-          f'{self!r} is called with an integer, as a schedule is called with'
-          ' the step count, but it chooses among params. Pass it'
+          f'{self!r} was called with an integer, as a schedule is called with'
+          ' the step count, but it chooses params. Pass it'
           f' {self.use}, not as a learning rate or another number.'
       )
     flat = FlatParams(params)
@@ -141,7 +141,7 @@ class Chooser(params_fn.ParamsFn, abc.ABC):
         if not jax.tree_util.all_leaves([params]):
           raise
         raise ValueError(
-            f'{error} It is called with a single leaf, as `eqx.filter(model,'
+            f'{error} It was called with a single leaf, as `eqx.filter(model,'
             ' mask)` and `jax.tree.map` do. Call it with the model:'
             ' `eqx.filter(model, mask(model))`.'
         ) from error

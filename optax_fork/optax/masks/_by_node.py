@@ -67,8 +67,8 @@ class _NodeMask(_algebra.Mask):
     for path, _, is_of_kind in self._walk(kind, whole):
       if is_of_kind:
         return ValueError(
-            f'{self!r}: there is no param below {path!r}, or below another node'
-            ' that is chosen.'
+            f'{self!r}: no node that it finds holds a param, {path!r} for'
+            ' example.'
         )
     name = _algebra.function_name(kind)
     what = f'{name} holds for no node of the params'

@@ -209,7 +209,7 @@ class NodeMaskTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, "are a leaf, a 'float'"):
       masks.by_node(_Norm)(1.0)
     model = {'w': jnp.ones(2), 'norm': [jnp.tanh, 2]}
-    with self.assertRaisesRegex(ValueError, "no param below 'norm', or"):
+    with self.assertRaisesRegex(ValueError, "finds holds a param, 'norm'"):
       masks.by_node(list)(model)
 
   def test_state_of_nnx(self):

@@ -23,8 +23,8 @@ def parse(name: str, pattern: Union[str, re.Pattern[str]]):
     return re.compile(pattern)
   except re.error as error:
     raise ValueError(
-        f'{name}: {pattern!r} is not a regular expression: {error}. There,'
-        ' .* stands for anything, and * does not.'
+        f'{name}: {pattern!r} is not a regular expression: {error}. In'
+        ' one, .* stands for anything; a * alone does not.'
     ) from error
 
 

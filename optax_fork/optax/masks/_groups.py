@@ -93,8 +93,8 @@ class _Groups(_labels.Labels):
       itself does.
 
     Raises:
-      TypeError: If ``factory`` is no factory, if ``weight_decay`` is given, or
-        if the table has decays and the factory takes none.
+      TypeError: If ``factory`` is not callable, if ``weight_decay`` is given,
+        or if the table has decays and the factory takes none.
     """
     if not callable(factory):
       raise TypeError(
@@ -103,8 +103,8 @@ class _Groups(_labels.Labels):
       )
     if 'weight_decay' in kwargs:
       raise TypeError(
-          'wrap takes no weight_decay: the table has one for each group, and'
-          ' `groups(..., weight_decay=...)` is that of all others.'
+          'wrap takes no weight_decay: the table has one for each group. Set'
+          ' that of all other params by `groups(..., weight_decay=...)`.'
       )
     if 'weight_decay' in inspect.signature(factory).parameters:
       kwargs['weight_decay'] = self.weight_decay
@@ -252,8 +252,8 @@ def _make_group(name: str, row: Any, weight_decay: float) -> _Group:
     if key not in ('lr_mult', 'weight_decay', 'frozen'):
       raise ValueError(
           f"masks.groups: {name} has the key {key!r}; the keys are 'lr_mult',"
-          " 'weight_decay' and 'frozen'. What differs in anything else needs"
-          ' `optax.partition`.'
+          " 'weight_decay' and 'frozen'. For groups that differ in anything"
+          ' else, use `optax.partition`.'
       )
   numbers = {'lr_mult': 1, 'weight_decay': weight_decay, **row}
   frozen = numbers.pop('frozen', False)

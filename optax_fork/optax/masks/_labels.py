@@ -59,9 +59,9 @@ class Labels(_base.Chooser):
         other = first[n]
         if chosen[n] and other is not None:
           raise ValueError(
-              f'{self!r}: {_show(selector)} is never the first that matches;'
-              f' {whole.paths[n]!r}, for example, is taken by'
-              f' {_show(self.labels[other][0])}.'
+              f'{self!r}: {_show(selector)} is never the first to match:'
+              f' {whole.paths[n]!r}, for example, matches'
+              f' {_show(self.labels[other][0])} before.'
           )
       if isinstance(selector, re.Pattern):
         raise _by_path.no_match(repr(self), selector, whole)

@@ -133,7 +133,7 @@ def join(part: base.PyTree, rest: base.PyTree) -> Any:
     if not is_place and not views.is_hole(leaf):
       raise ValueError(
           f'part{jax.tree_util.keystr(path)} is a leaf, but the rest has'
-          f' {jax.tree.structure(other)} there. They are no parts of one tree.'
+          f' {jax.tree.structure(other)} there. They are not parts of one tree.'
       )
 
   try:

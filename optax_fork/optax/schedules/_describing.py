@@ -75,7 +75,7 @@ def describe_hyperparams(
 def _kind(value: Any) -> tuple[str, str]:
   """Returns what an argument that nothing makes static is, and why."""
   if isinstance(value, base.StatefulSchedule):
-    return 'schedule', 'it has a state of its own'
+    return 'schedule', 'it keeps its own state'
   if callable(value):
     return 'schedule', 'called with the number of steps'
   if isinstance(value, (jax.Array, np.ndarray)):

@@ -72,7 +72,7 @@ class DescribingTest(parameterized.TestCase):
   def test_a_schedule_with_a_state(self):
     schedule = _inject.WrappedSchedule(_halved)
     text = _describing.describe_hyperparams(alias.sgd)(schedule)
-    self.assertRegex(text, 'learning_rate +schedule +it has a state of its own')
+    self.assertRegex(text, 'learning_rate +schedule +it keeps its own state')
 
   def test_a_factory_without_arguments(self):
     self.assertEqual(_describing.describe_hyperparams(lambda: None)(), '')

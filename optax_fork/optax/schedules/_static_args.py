@@ -184,9 +184,9 @@ def bind_static(
 def _checked_schedule(name: str, schedule: base.Schedule) -> base.Schedule:
   """Returns schedule, with an error if it turns out to be another function."""
   hint = (
-      f'`inject_hyperparams` takes the argument {name!r} for a schedule, and'
-      ' called it with the step count. If it is another function, such as a'
-      f' mask, pass `static_args={name!r}` to `inject_hyperparams`.'
+      f'`inject_hyperparams` treats the argument {name!r} as a schedule and'
+      ' called it with the step count. If it is another kind of function, such'
+      f' as a mask, pass `static_args={name!r}` to `inject_hyperparams`.'
   )
 
   def checked(count):

@@ -60,7 +60,7 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
     fresh, and what was dropped.
 
   Raises:
-    TypeError: If one of them is no state.
+    TypeError: If one of them is not the state of an optimizer.
     ValueError: If the states differ in more than the params that they hold. It
       names the first place. What to take from the state of another optimizer is
       for you to say, with :func:`optax.tree.get` and :func:`optax.tree.set`.
@@ -144,7 +144,7 @@ def _check_state(name: str, state: Any) -> None:
   if not is_state or not all(map(is_array, jax.tree.leaves(state))):
     raise TypeError(
         f'`carry_over` takes two states, `optimizer.init(params)`, but `{name}`'
-        f' is a {type(state).__name__} that is no state of Optax.'
+        f' is a {type(state).__name__}, which is not the state of an optimizer.'
     )
 
 
@@ -162,6 +162,6 @@ def _unlike(old: Any, new: Any, keys: Any) -> ValueError:
   return ValueError(
       f'At {path or "."!r}, the old state has {found[0]}, and the new one has'
       f' {found[1]}. `carry_over` is for the same optimizer with'
-      ' other params to train. Of another one, take what you want by name, with'
-      ' `optax.tree.get` and `optax.tree.set`.'
+      ' other params to train. To take over what another optimizer has, by'
+      ' name, use `optax.tree.get` and `optax.tree.set`.'
   )

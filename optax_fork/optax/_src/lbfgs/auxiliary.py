@@ -34,8 +34,8 @@ def check_like(aux_like: base.PyTree) -> base.PyTree:
     if not _is_array(leaf):
       raise ValueError(
           f'`aux_like{jax.tree_util.keystr(path)}` is {_show(leaf)}. The state'
-          ' of a line search keeps arrays of numbers alone: let `value_fn`'
-          ' return None in its place.'
+          ' of a line search can hold only arrays of numbers: let `value_fn`'
+          ' return None there.'
       )
   return aux_like
 
@@ -60,7 +60,7 @@ def take(extra_args: dict[str, Any], like: base.PyTree) -> base.PyTree:
         'With `has_aux=True`, `update` of a line search also takes `aux`, the'
         ' auxiliary output at the params:'
         ' `(value, aux), grad = value_and_grad(params, state=state)`.'
-        ' `value_fn` has no argument of that name then.'
+        ' So `value_fn` cannot have an argument named `aux`.'
     )
   aux = extra_args.pop('aux')
   _check(aux, like)
@@ -104,8 +104,8 @@ def _check(aux: base.PyTree, like: base.PyTree) -> None:
     found, told = map(_show, (got, wanted))
     raise ValueError(
         f'`aux{jax.tree_util.keystr(keys)}` is {found}, where `aux_like` of the'
-        f' line search has {told}. `jax.eval_shape(value_fn, params, ...)[1]`'
-        ' is what to give as `aux_like`.'
+        f' line search has {told}. Give it'
+        ' `aux_like=jax.eval_shape(value_fn, params, ...)[1]`.'
     )
 
 

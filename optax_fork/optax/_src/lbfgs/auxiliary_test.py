@@ -109,7 +109,7 @@ class AuxiliaryTest(parameterized.TestCase):
           1.0, solver.init(1.0), 1.0, value=1.0, grad=1.0, value_fn=pair
       )
     named = lambda x, aux=1.0: (aux * x, x)
-    with self.assertRaisesRegex(ValueError, 'no argument of that name'):
+    with self.assertRaisesRegex(ValueError, 'cannot have an argument named'):
       solver.update(
           1.0, solver.init(1.0), 1.0,
           value=1.0, grad=1.0, aux=1.0, value_fn=named,

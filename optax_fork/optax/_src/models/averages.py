@@ -48,7 +48,9 @@ def of_params(update: Callable[..., Any]) -> Callable[..., Any]:
   is_param = leaf_kinds.is_param
   return _of_models(
       update,
-      lambda new, old: is_param(new) or isinstance(new, float) and is_param(old),
+      lambda new, old: (
+          is_param(new) or isinstance(new, float) and is_param(old)
+      ),
   )
 
 

@@ -67,7 +67,7 @@ def dtype_of_first(params: Any) -> Any:
 
 
 def get_kept(leaves: list[Any]) -> list[Any]:
-  """Gets the leaves of a raw tree, with None for those that are no params."""
+  """Gets the leaves of a raw tree, with None for those that are not params."""
   kept = [x if is_param(x) else None for x in leaves]
   if all(x is None for x in kept):
     # Python floats, if there are no arrays: training makes arrays of them.

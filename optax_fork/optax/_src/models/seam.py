@@ -172,7 +172,7 @@ class _Functions(NamedTuple):
   update: Any
 
 
-# A class of its own, since a NamedTuple can't define `__new__`.
+# A separate class, since a NamedTuple can't define `__new__`.
 class Transformation(_Functions):
   """The functions of a transformation, which take raw models."""
 

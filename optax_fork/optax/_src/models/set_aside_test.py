@@ -88,7 +88,7 @@ class SetAsideTest(parameterized.TestCase):
     tx.update(tree, state, tree)
 
   @parameterized.parameters(
-      # 0.2.8 gives -0.1 for the float, and so does the fork.
+      # 0.2.8 and the fork give -0.1 for the float.
       (lambda: alias.sgd(0.1), -0.1),
       (lambda: _clipping.clip(0.5), 0.5),
       (base.set_to_zero, 0.0),

@@ -294,7 +294,7 @@ class ParamsOfAViewTest(parameterized.TestCase):
       ('flatten', _layouts.flatten),
   )
   def test_params_without_gradient_count(self, wrap):
-    """As in 0.2.8: what is no raw model stays as the user gave it."""
+    """As in 0.2.8: a tree that is not a raw model stays as the user gave it."""
     params = {'w': jnp.array([3.0]), 'b': jnp.array([4.0])}
     norm = lambda tree: jnp.sqrt(
         sum(jnp.sum(x**2) for x in jax.tree.leaves(tree))
