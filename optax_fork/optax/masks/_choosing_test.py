@@ -342,7 +342,7 @@ class PathLabelsTest(parameterized.TestCase):
     scalar = optax.masks.by_leaf(lambda x: x.ndim == 0)
     for labels, message in (
         ({typo: 1, '.*': 2}, 'baes. fully matches no path'),
-        ({'.*': 1, norm: 2}, r'at\(<lambda>\) is never the first that'),
+        ({'.*': 1, norm: 2}, r'at\(<lambda>\) is never the first to'),
     ):
       with self.assertRaisesRegex(ValueError, message):
         optax.masks.labels(labels)(_params())
@@ -385,7 +385,7 @@ class PathLabelsTest(parameterized.TestCase):
   def test_errors(self):
     for labels, message in (
         ({'layers': 1, '.*': 2}, "'layers' fully matches no path"),
-        ({'.*': 1, '.*/bias': 2}, "never the first .* taken by '.*'"),
+        ({'.*': 1, '.*/bias': 2}, "never the first .* matches '.*' before"),
         ({'.*': 1, '.*/baes': 2}, "matches no path .* first: 'layers/0/bias'"),
     ):
       with self.assertRaisesRegex(ValueError, message):
