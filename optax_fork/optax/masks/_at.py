@@ -113,17 +113,17 @@ def at(where: Callable[[Any], Any]) -> _algebra.Mask:
 
   Args:
     where: a function of the params that returns nodes of them: a leaf or a
-      subtree, or a sequence of these. It must only walk the tree, since all
-      leaves are replaced by markers. So leaves are told apart by their
-      positions, whatever their values are.
+      subtree, or a sequence of these. It can only walk the tree, since every
+      leaf is replaced by a marker. So two leaves that hold the same array are
+      told apart.
 
   Returns:
     A mask function, a :class:`optax.masks.Mask`. It raises a ``ValueError`` if
-    the accessor fails on the params, or returns something else, nothing or no
-    param. Where a part of the params is masked, as it
-    is inside :func:`optax.partition`, ``init`` checks this for all params. In
-    ``update``, what is hidden there has every attribute and item that the
-    accessor looks for, and every result of a method of dicts.
+    the accessor fails on the params, or if it returns nothing, something that
+    is not a node of the params, or a node that holds none. Inside
+    :func:`optax.partition`, which hides a part of the params, ``init`` checks
+    this for all of them. In ``update``, the accessor finds every attribute and
+    item that it looks for in what is hidden.
 
   Raises:
     TypeError: If ``where`` is not callable.

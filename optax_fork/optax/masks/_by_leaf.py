@@ -41,8 +41,8 @@ def by_leaf(predicate: Callable[[Any], bool]) -> _algebra.Mask:
 
   Args:
     predicate: a function of a leaf that returns a bool. While JAX is tracing,
-      leaves have shapes and dtypes, but no values. Of raw models (see
-      :class:`optax.GradientTransformation`), it is asked of params alone.
+      leaves have shapes and dtypes, but no values. In a raw model (see
+      :class:`optax.GradientTransformation`), it is called with params alone.
 
   Returns:
     A mask function, a :class:`optax.masks.Mask`. It raises a ``ValueError`` if

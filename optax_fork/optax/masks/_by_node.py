@@ -126,10 +126,9 @@ def _class_name(cls: type[Any]) -> str:
 def by_node(*kinds: _Kind) -> _algebra.Mask:
   """Makes a mask that is ``True`` for params below nodes of these kinds.
 
-  The number of axes does not tell what a param is for. In a stack of layers,
-  which :func:`jax.vmap` makes and :func:`jax.lax.scan` runs, the scale of a
-  LayerNorm has two axes, as a matrix has elsewhere. The class of the layer does
-  tell.
+  The class of a layer says what its params are for, which their number of axes
+  does not: in a stack of layers, made by :func:`jax.vmap` and run by
+  :func:`jax.lax.scan`, even the scale of a LayerNorm has two axes.
 
   Args:
     *kinds: classes, or functions of a node that return a bool. A node is what
@@ -140,11 +139,11 @@ def by_node(*kinds: _Kind) -> _algebra.Mask:
 
   Returns:
     A mask function, a :class:`optax.masks.Mask`. It raises a ``ValueError`` if
-    a class or a function finds no node, or only nodes without a param below
-    them (a ``None`` counts as one); the error lists the classes that there are.
-    It raises one if a function fails or returns anything but a bool. Where a
-    part of the params is masked, as it is inside :func:`optax.partition`,
-    ``init`` checks this for all params, and ``update`` does not check it.
+    a class or a function finds no node that holds a param (or a ``None``, which
+    may stand for one), and lists the classes that there are. It raises one,
+    too, if a function fails or returns anything but a bool. Inside
+    :func:`optax.partition`, which hides a part of the params, ``init`` checks
+    this for all of them, and ``update`` does not.
 
   Raises:
     ValueError: If nothing is given.

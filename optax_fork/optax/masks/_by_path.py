@@ -88,10 +88,10 @@ def by_path(*patterns: Union[str, re.Pattern[str]]) -> _algebra.Mask:
 
   Returns:
     A mask function, a :class:`optax.masks.Mask`. It raises a ``ValueError`` if
-    a pattern matches no path of a param, not even that of a ``None``; the error
-    lists the paths that there are. Where a part of the params is masked, as it
-    is inside :func:`optax.partition`, ``init`` checks this for all params, and
-    ``update`` does not check it.
+    a pattern matches nothing, and lists the paths, nearest first. A ``None``
+    may stand for a param, so a pattern may match its path alone. Inside
+    :func:`optax.partition`, which hides a part of the params, ``init`` checks
+    this for all of them, and ``update`` does not.
 
   Raises:
     ValueError: If a pattern is not a regular expression, or if none is given.

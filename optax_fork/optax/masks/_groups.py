@@ -158,18 +158,17 @@ def groups(
 ) -> _Groups:
   """Gives groups of params a multiplier of the learning rate and a decay.
 
-  It is a table like the parameter groups of PyTorch, for one optimizer that has
-  one state and may clip by one norm. :func:`optax.partition` has an optimizer,
-  and a state, for each group.
+  It is a table like the parameter groups of PyTorch, for a single optimizer,
+  with one state and one norm to clip by. :func:`optax.partition` has an
+  optimizer and a state for each group.
 
   Args:
     groups: a row for each group, by pattern or mask, as
-      :func:`optax.masks.labels` takes them. The first that matches a leaf
-      gives it its row. A row is a mapping that may have ``'lr_mult'``, which
-      multiplies the learning rate, and ``'weight_decay'``, or else
-      ``'frozen': True``, which means the same as ``'lr_mult': 0``. The
-      multiplier may be an array with one axis, for params that have the same
-      first axis, such as a stack of layers: one number for each layer.
+      :func:`optax.masks.labels` takes them. A leaf gets the row of the first
+      that matches. A row is a mapping with ``'lr_mult'``, which multiplies the
+      learning rate, ``'weight_decay'``, or both; or it is ``{'frozen': True}``,
+      which means the same as ``'lr_mult': 0``. For stacked layers, the
+      multiplier can be an array with one number for each layer.
     weight_decay: the decay in rows that have none. Leaves that no row matches
       have this decay, and 1 as their multiplier.
 
@@ -181,12 +180,11 @@ def groups(
     if ``max_norm`` is given, calls the factory with ``weight_decay`` from the
     table, and multiplies the updates. It raises a ``TypeError`` if
     ``weight_decay`` is given too, or if the factory takes none and the table
-    has some. For chains of your own there are three attributes. They are
-    functions of the params too, and raise a ``ValueError`` as those that
-    :func:`optax.masks.labels` makes:
+    has some. To build a chain yourself, use three attributes, which are
+    functions of the params and raise the errors of :func:`optax.masks.labels`:
 
     - ``lr_mult``, for :func:`optax.scale`, gives numbers or arrays: 0 for
-      what is frozen. It comes after the optimizer; without it, nothing is
+      what is frozen. Put it after the optimizer; without it, nothing is
       multiplied, and what is frozen is trained.
     - ``weight_decay``, for :func:`optax.add_decayed_weights` and for what calls
       it, such as :func:`optax.adamw`, gives numbers: 0 for what is frozen.

@@ -110,19 +110,18 @@ def labels(
 
   Args:
     labels: the labels by pattern, as in :func:`optax.masks.by_path`, or by
-      :class:`optax.masks.Mask`, such as :func:`optax.masks.at` makes. The
-      first pattern that matches the path of a leaf, or mask that chooses the
-      leaf, gives it its label.
-    default: the label of the leaves that none matches. It may be ``None``, as
-      dimension numbers for Muon may. Without it, there must not be any such
-      leaves.
+      :class:`optax.masks.Mask`, such as :func:`optax.masks.at` makes. A leaf
+      gets the label of the first pattern that matches its path, or of the first
+      mask that chooses it.
+    default: the label of all other leaves, which may be ``None``. Without a
+      default, a leaf that has no label is an error.
 
   Returns:
     A function from params to a PyTree of labels like the params. It raises a
-    ``ValueError`` if a param has no label, or if none gets its label from one
-    of the patterns or masks. (A mask that :func:`by_leaf` makes may choose
-    nothing.) Where a part of the params is masked, ``init`` checks the latter
-    for all params, and ``update`` does not check it.
+    ``ValueError`` if a param has no label, or if a pattern or a mask gives no
+    param its label (a mask of :func:`optax.masks.by_leaf` may choose nothing).
+    Where a part of the params is hidden, ``init`` checks the latter for all of
+    them, and ``update`` does not.
 
   Raises:
     ValueError: If a pattern is not a regular expression, or if none is given.

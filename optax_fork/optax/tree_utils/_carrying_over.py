@@ -39,16 +39,16 @@ class CarriedOver:
 def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   """Carries a state over, where other params are trained.
 
-  The optimizer is the same (a state does not say which one made it: that of
-  Adamax looks like that of Adam), but it trains more params than before, or
-  fewer, because a mask or labels choose others, or because the model has arrays
-  where it had ``None``. What both states have is taken from the old one. Where
-  the new one alone has an array, it stays as ``init`` made it. The states have
-  the same structure but for that: if anything else differs, it is an error.
+  The optimizer must be the same one, but it trains more params than before, or
+  fewer: a mask or labels choose others, or the model has arrays where it had
+  ``None``. What both states have is taken from the old one; where only the new
+  one has an array, it stays as ``init`` made it. If the states differ in
+  anything else, it is an error. A state does not say which optimizer made it:
+  that of Adamax looks like that of Adam, so swapping these is not an error.
 
-  Moments that start fresh go on with the step count of the old state, so that
-  Adam hardly corrects their bias. L-BFGS compares the next gradients with those
-  in its state: make a new state for it.
+  Fresh moments go on with the step count of the old state, so Adam hardly
+  corrects their bias. Make a new state for L-BFGS, which compares the next
+  gradients with those in its state.
 
   Args:
     old: the old state.
