@@ -52,10 +52,11 @@ def choose(mask: Any, flat: _base.FlatParams) -> list[bool]:
   """Returns what a mask of any kind chooses."""
   if isinstance(mask, Mask):
     return mask.choose(flat)
+  params = views.get_view(flat.params)
   bools = jax.tree.map(
       lambda m, p: jax.tree.map(lambda _: m, p, is_leaf=views.is_hole),
-      _resolving.resolve_mask(mask, flat.params),
-      flat.params,
+      _resolving.resolve_mask(mask, params),
+      params,
       is_leaf=views.is_hole,
   )
   return jax.tree.leaves(bools, is_leaf=views.is_hole)
@@ -79,6 +80,9 @@ class _Combined(Mask):
     if self.symbol == '&':
       return [x and y for x, y in zip(left, right, strict=True)]
     return [x or y for x, y in zip(left, right, strict=True)]
+
+  def __hash__(self):  # A tree of bools, such as a dict, has none.
+    return hash((self.symbol, type(self.left), type(self.right)))
 
   def __repr__(self):
     def show(mask):

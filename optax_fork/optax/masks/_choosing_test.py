@@ -188,6 +188,19 @@ class WhereMaskTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, rf'at\(.*: .*{message}'):
       optax.masks.at(where)(_params())
 
+  def test_tree_beside_a_mask(self):
+    """A tree of bools has no hash, and stands for params alone."""
+    model = {'w': jnp.ones(2), 'n': 3, 'f': jnp.tanh}
+    weight = optax.masks.by_path('w')
+    for other in (
+        {'w': True, 'n': None, 'f': None},
+        lambda params: jax.tree.map(lambda x: x.ndim == 1, params),
+    ):
+      mask = weight & other
+      self.assertEqual(mask(model), {'w': True, 'n': False, 'f': False})
+      labels = optax.masks.labels({mask: 'a'}, default='b')
+      self.assertEqual(labels(model)['w'], 'a')
+
   def test_leaf_that_is_returned_twice(self):
     mask = optax.masks.at(lambda p: (p.layers[1], p.layers[1].bias))
     other = optax.masks.at(lambda p: p.layers[1])

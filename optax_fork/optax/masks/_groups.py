@@ -82,8 +82,8 @@ class _Groups(_labels.Labels):
       *args: arguments of the factory.
       max_norm: the largest global norm of the gradients of what is trained,
         see :func:`optax.clip_by_global_norm`. Without it, they are not clipped.
-      **kwargs: arguments of the factory, all but ``weight_decay``, which is in
-        the table.
+      **kwargs: arguments of the factory, all but ``weight_decay`` and what
+        ends like that, which are in the table.
 
     Returns:
       An :class:`optax.GradientTransformationExtraArgs`: a chain that zeroes the
@@ -101,20 +101,28 @@ class _Groups(_labels.Labels):
           'wrap takes a function that makes an optimizer and its arguments, as'
           f' in `groups.wrap(optax.adamw, 1e-3)`, found {factory!r}.'
       )
-    if 'weight_decay' in kwargs:
+    given = [name for name in kwargs if name.endswith('weight_decay')]
+    if given:
       raise TypeError(
-          'wrap takes no weight_decay: the table has one for each group. Set'
+          f'wrap takes no {given[0]}: the table has one for each group. Set'
           ' that of all other params by `groups(..., weight_decay=...)`.'
       )
-    if 'weight_decay' in inspect.signature(factory).parameters:
-      kwargs['weight_decay'] = self.weight_decay
-    elif any(group.weight_decay for group in self.all_labels()):
+    decays = {g.weight_decay for g in self.all_labels() if not g.frozen}
+    is_uniform = len(decays) == 1  # What is frozen does not decay.
+    weight_decay = decays.pop() if is_uniform else self.weight_decay
+    # Muon has a second one, for the params that it gives to Adam.
+    names = [
+        name for name in inspect.signature(factory).parameters
+        if name.endswith('weight_decay')
+    ]
+    if not names and weight_decay != 0:
       raise TypeError(
           f'{_algebra.function_name(factory)} has no argument `weight_decay`,'
           ' but the table has decays. Chain'
           ' `optax.add_decayed_weights(groups.weight_decay)` with the'
           ' optimizer in a function, and give that, or leave out the decays.'
       )
+    kwargs |= dict.fromkeys(names, weight_decay)
     parts = [_leaf_numbers.scale(_Column(self, 'trained'))]
     if max_norm is not None:
       parts.append(_clipping.clip_by_global_norm(max_norm))
@@ -140,6 +148,14 @@ class _Column(_base.Chooser):
 
   def check(self, whole):
     self.groups.check(whole)
+
+  def _compute(self, *_):
+    raise TypeError(
+        f'{self!r} has a number for each param, and this optimizer computes'
+        ' with a single one: give all groups the same.'
+    )
+
+  __neg__ = __mul__ = __rmul__ = _compute
 
   def __repr__(self):
     return f'{self.groups!r}.{self.name}'

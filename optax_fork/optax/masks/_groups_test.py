@@ -279,17 +279,49 @@ class WrapTest(parameterized.TestCase):
     self.assertEqual(make({'a': {'lr_mult': [0.0, 0.0]}}), frozen)
 
   def test_array_of_another_length_names_the_param(self):
-    groups = optax.masks.groups({'.*': {'lr_mult': jnp.array([0.1, 1])}})
-    tx = groups.wrap(optax.adamw, 0.1)
-    error = r"step_size\['b'\] has 2 numbers, .* the shape \(3,\)"
-    with self.assertRaisesRegex(ValueError, error):
-      tx.init({'a': jnp.ones((2, 3)), 'b': jnp.ones(3)})
+    for numbers, size in ((jnp.array([0.1, 1]), 2), ([0.1], 1)):
+      groups = optax.masks.groups({'b': {'lr_mult': numbers}})
+      tx = groups.wrap(optax.adamw, 0.1)
+      error = rf"step_size\['b'\] has an array of {size}, .*shape \(3,\)"
+      with self.assertRaisesRegex(ValueError, error):
+        tx.init({'a': jnp.ones((2, 3)), 'b': jnp.ones(3)})
+
+  def test_each_decay_of_an_optimizer_comes_from_the_table(self):
+    """Muon has one for matrices, and one for what it gives to Adam."""
+    params = {'b': jnp.ones(2), 'w': jnp.ones((2, 3))}
+    groups = optax.masks.groups({'b': {'weight_decay': 0.5}}, weight_decay=0.25)
+    tx = groups.wrap(optax.contrib.muon, 1.0)
+    zeros = jax.tree.map(jnp.zeros_like, params)
+    updates, _ = tx.update(zeros, tx.init(params), params)
+    self.assertEqual(updates['b'].tolist(), [-0.5, -0.5])
+    self.assertEqual(updates['w'].tolist(), [[-0.25] * 3] * 2)
+
+  @parameterized.parameters(
+      optax.contrib.prodigy, optax.contrib.dadapt_adamw, optax.novograd
+  )
+  def test_optimizer_that_computes_with_a_single_decay(self, factory):
+    params = {'a': jnp.ones(2), 'b': jnp.ones(2)}
+    frozen = optax.masks.groups({'a': {'frozen': True}}, weight_decay=0.25)
+    tx = frozen.wrap(factory, 0.5)
+    plain = factory(0.5, weight_decay=0.25)
+    kept = {'a': jnp.zeros(2), 'b': params['b']}  # As the gradients are cut.
+    expected, _ = plain.update(kept, plain.init(params), params)
+    updates, _ = tx.update(params, tx.init(params), params)
+    test_utils.assert_trees_all_equal(updates['b'], expected['b'])
+    tx = optax.masks.groups({'a': {'weight_decay': 0.5}}).wrap(factory, 0.5)
+    with self.assertRaisesRegex(TypeError, 'give all groups the same'):
+      tx.update(params, tx.init(params), params)
 
   def test_errors(self):
     groups = _groups()
     for args, kwargs, message in (
         ((optax.adamw(0.1),), {}, 'found GradientTransformation'),
         ((optax.adamw, 0.1), {'weight_decay': 0.1}, 'takes no weight_decay'),
+        (
+            (optax.contrib.muon, 0.1),
+            {'adam_weight_decay': 0.1},
+            'takes no adam_weight_decay',
+        ),
         ((optax.sgd, 0.1), {}, '^sgd has no argument `weight_decay`'),
     ):
       with self.assertRaisesRegex(TypeError, message):

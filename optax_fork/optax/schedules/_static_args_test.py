@@ -429,6 +429,12 @@ class FactoryTest(parameterized.TestCase):
         expected,
     )
 
+  def test_hyperparams_keep_their_order(self):
+    """In a log, they are columns."""
+    optimizer = optax.inject_hyperparams(optax.sgd)(0.1, momentum=0.9)
+    state = optimizer.init(dict(_net()))
+    self.assertEqual(list(state.hyperparams), ['learning_rate', 'momentum'])
+
   @parameterized.named_parameters(
       ('one_of_them', 'select'), ('all_of_them', 'kwargs')
   )

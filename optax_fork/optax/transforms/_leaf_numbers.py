@@ -30,7 +30,7 @@ def are_step_sizes(x: Any) -> bool:
   is_tree = x is not None and not jax.tree_util.all_leaves([x])
   is_function = isinstance(x, jax.tree_util.Partial)
   is_chooser = isinstance(x, params_fn.ParamsFn)
-  return not _is_number(x) and (is_chooser or is_tree and not is_function)
+  return is_chooser or is_tree and not is_function and not _is_number(x)
 
 
 def are_decays(x: Any) -> bool:
@@ -119,8 +119,8 @@ def _check_stacks(name, tree, params):
   for (path, leaf), x in zip(leaves, jax.tree.leaves(each), strict=True):
     if isinstance(x, np.ndarray) and jnp.shape(leaf)[:1] != x.shape:
       raise ValueError(
-          f'{name}{jax.tree_util.keystr(path)} has {x.size} numbers, one for'
-          f' each of stacked layers, but the param has the shape'
+          f'{name}{jax.tree_util.keystr(path)} has an array of {x.size}, a'
+          ' number for each of stacked layers, but the param has the shape'
           f' {jnp.shape(leaf)}. Choose only stacked params, or give a number.'
       )
 

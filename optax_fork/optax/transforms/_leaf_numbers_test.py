@@ -181,7 +181,7 @@ class LeafNumbersTest(parameterized.TestCase):
         ({'a': 1.0, 'b': {'c': True}}, r"\['b'\]\['c'\] is True .* number for"),
         ({'a': 1.0, 'b': 'x'}, r"\['b'\] is 'x' of type str: a tree of"),
         ({'a': 1.0, 'b': np.inf}, 'one finite number'),
-        ({'a': jnp.ones(3), 'b': 1.0}, r"\['a'\] is an array .* one finite"),
+        ({'a': jnp.ones(3), 'b': 1.0}, r"\['a'\] is float32.* one finite"),
         (optax.masks.labels({'b': 1}, default=0), "'b' fully matches no"),
     ):
       with self.assertRaisesRegex(ValueError, message):

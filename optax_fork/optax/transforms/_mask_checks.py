@@ -69,7 +69,7 @@ def to_number(leaf: Any) -> float:
 
 def to_numbers(leaf: Any) -> Any:
   """Gets a Python number, or a NumPy array of numbers for stacked layers."""
-  if np.ndim(leaf) != 1 or np.size(leaf) <= 1:
+  if np.ndim(leaf) != 1:
     return to_number(leaf)
   return np.array([to_number(x) for x in leaf])
 

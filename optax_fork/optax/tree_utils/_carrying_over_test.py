@@ -182,7 +182,7 @@ class CarryOverTest(parameterized.TestCase):
   def test_what_is_no_state(self, other):
     state = alias.adam(0.1).init(_PARAMS)
     for old, new in ((other, state), (state, other), (other, other)):
-      with self.assertRaisesRegex(TypeError, 'no state of Optax'):
+      with self.assertRaisesRegex(TypeError, 'not the state of an optimizer'):
         tree.carry_over(old, new)
 
 

@@ -32,6 +32,7 @@ from optax._src import base
 from optax._src.lbfgs import leaf_groups
 from optax._src import numerics
 import optax.tree
+from optax.tree_utils import _state_utils
 
 # For so few params the two loops over the pairs are faster.
 _FEW_PARAMS = 16
@@ -103,7 +104,10 @@ def init_inverse_factor(
   """Returns R^-1 without pairs, or None if the compact form does not pay."""
   shapes = [getattr(x, 'shape', ()) for x in jax.tree.leaves(params)]
   size = sum(math.prod(shape) for shape in shapes)
-  if isinstance(size, int) and size <= _FEW_PARAMS:  # Not if it is symbolic.
+  # `tree_map_params` has a placeholder for params, which may be many.
+  is_known = not isinstance(params, _state_utils._ParamsPlaceholder)
+  # It may be symbolic.
+  if is_known and isinstance(size, int) and size <= _FEW_PARAMS:
     return None
   return jnp.zeros((memory_size, memory_size))
 

@@ -16,10 +16,13 @@ import numpy as np
 
 
 def is_array(leaf: Any) -> bool:
-  """Whether a leaf has a shape and a NumPy dtype, which PRNG keys do not."""
-  # A leaf may also be a class such as `np.float32` or `jnp.float32`.
+  """Whether a leaf is an array, or its shape and dtype, but not a PRNG key."""
+  # A leaf may also be a class such as `np.float32`, or a sparse matrix of SciPy.
   is_numpy = isinstance(getattr(leaf, 'dtype', None), np.dtype)
-  return is_numpy and hasattr(leaf, 'shape')
+  return is_numpy and (
+      isinstance(leaf, (jax.Array, jax.ShapeDtypeStruct, jax.core.ShapedArray))
+      or hasattr(leaf, '__array__') or hasattr(leaf, '__jax_array__')
+  )
 
 
 @functools.cache

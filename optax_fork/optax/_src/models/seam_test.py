@@ -146,6 +146,14 @@ class LiftTest(parameterized.TestCase):
       tx.update(params, state, params)
     self.assertEqual(look.call_count, 1)
 
+  def test_dict_whose_keys_do_not_sort(self):
+    """JAX takes no such tree, but a transformation may."""
+    params = {1: 1.0, 'a': 2.0}
+    negate = lambda updates, params: {k: -v for k, v in updates.items()}
+    tx = base.stateless(negate)
+    updates, _ = tx.update(params, tx.init(params), params)
+    self.assertEqual(updates, {1: -1.0, 'a': -2.0})
+
   def test_arguments_are_passed_on_as_they_are(self):
     init_fn = lambda *, weights=None: weights
     update_fn = lambda grads, opt_state, *, weights=1, **kwargs: (

@@ -86,9 +86,12 @@ def get_view(tree: Any) -> Any:
     The view, or the tree itself if it is not raw, or if its nodes don't take
     None.
   """
-  if not leaf_kinds.is_raw(tree):
+  try:
+    leaves, treedef = jax.tree.flatten(tree)
+  except ValueError:  # Keys of a dict that do not sort: JAX takes no such tree.
     return tree
-  leaves, treedef = jax.tree.flatten(tree)
+  if not leaf_kinds.is_raw(leaves):
+    return tree
   return with_leaves(tree, treedef, leaf_kinds.get_kept(leaves))
 
 
@@ -162,7 +165,10 @@ def is_plain(updates: Any, params: Any) -> bool:
     Whether all params are arrays of inexact dtype, and each has an update. It
     takes half the time of what follows where this is False.
   """
-  leaves, treedef = jax.tree.flatten(updates)
+  try:
+    leaves, treedef = jax.tree.flatten(updates)
+  except ValueError:  # As in `get_view`.
+    return True
   others = subtrees_at(treedef, params)
   if others is None:
     return False
