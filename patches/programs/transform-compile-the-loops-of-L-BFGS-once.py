@@ -1,6 +1,8 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Values are the same, and a step that is jitted does not change."""
+"""A jitted step does not change. Outside of jit, updates may differ in their
+last bits.
+"""
 
 import jax
 import jax.numpy as jnp
