@@ -1,8 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A jitted step does not change. Outside of jit, updates may differ in their
-last bits.
-"""
+"""A jitted step is the same program as before."""
 
 import jax
 import jax.numpy as jnp
