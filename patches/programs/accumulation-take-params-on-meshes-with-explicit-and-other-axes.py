@@ -1,6 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Programs without explicit axes do not change, not by a bit."""
+"""Programs without explicit axes give the same results, bit for bit."""
 
 import jax
 import jax.numpy as jnp

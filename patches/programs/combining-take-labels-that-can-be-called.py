@@ -1,6 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Labels that are trees and label functions are read as before."""
+"""Label functions, and labels that cannot be called, work as before."""
 
 import collections
 import jax.numpy as jnp

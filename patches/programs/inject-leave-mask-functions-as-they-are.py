@@ -1,7 +1,7 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Callables in all other arguments are schedules, and `static_args` works as
-before. A mask that is a tree is left alone as it was.
+"""Callables in other arguments are schedules, as before. `static_args` and
+masks that are trees of bools work as before.
 """
 
 import jax

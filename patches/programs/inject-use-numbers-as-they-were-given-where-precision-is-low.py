@@ -1,7 +1,7 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Params of one dtype of 32 bits or more go the old way, bit for bit. States
-keep their structure and dtypes, so that they can be loaded.
+"""Params of one dtype of 32 bits or more give the same results, bit for bit.
+States keep their structure and dtypes, so saved states can be loaded.
 """
 
 import jax.numpy as jnp

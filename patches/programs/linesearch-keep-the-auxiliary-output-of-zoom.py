@@ -1,7 +1,7 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Without `has_aux`, programs and states are the same. `zoom_linesearch` is as
-before for those who write its loop themselves.
+"""Without `has_aux`, programs and states are the same. The loop of
+`zoom_linesearch` can be written as before.
 """
 
 import jax

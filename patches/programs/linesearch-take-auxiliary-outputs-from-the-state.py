@@ -1,7 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Without `has_aux`, the value and the gradient come from the state as before,
-and a function is evaluated where it was before.
+"""Without `has_aux`, the value and the gradient come from the state as before.
 """
 
 import jax.numpy as jnp

@@ -1,7 +1,7 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
 """Other arguments of `update`, and transformations without a `value_fn`, are
-masked as before. Params that are not masked give the same results.
+masked as before. Optimizers that are not masked give the same results.
 """
 
 import jax

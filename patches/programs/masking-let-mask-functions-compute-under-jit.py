@@ -1,7 +1,7 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Mask functions that return Python bools are read as before, and so is what
-fails because it depends on a traced value.
+"""Mask functions that return Python bools work as before. A mask that depends
+on a traced value fails as before.
 """
 
 import jax

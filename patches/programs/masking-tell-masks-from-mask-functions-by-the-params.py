@@ -1,8 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Masks that are trees of bools, plain functions and `functools.partial` are
-read as before.
-"""
+"""Trees of bools, plain functions and `functools.partial` work as before."""
 
 import jax
 import jax.numpy as jnp

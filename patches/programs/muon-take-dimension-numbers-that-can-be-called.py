@@ -1,7 +1,7 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Dimension numbers that are trees, and functions of the params, are read as
-before; the updates are the same.
+"""Functions of the params, and trees that are not callable, work as before and
+give the same updates.
 """
 
 import collections

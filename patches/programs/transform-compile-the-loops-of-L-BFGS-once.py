@@ -1,6 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Values are the same, and a step that is jitted does not change."""
+"""A jitted step is the same program as before."""
 
 import jax
 import jax.numpy as jnp
