@@ -139,7 +139,7 @@ def check_labels(
 
 
 def resolve_for_update(
-    resolve_fn: Callable[[Any, Any], base.PyTree],
+    resolve_fn: Callable[[Any], base.PyTree],
     check_fn: Callable[..., base.PyTree],
     given: Any,
     updates: base.Updates,
@@ -149,8 +149,8 @@ def resolve_for_update(
   """Resolves an argument with the updates, or with the params where it must be.
 
   Args:
-    resolve_fn: gets a tree from the argument, and the updates or the params.
-    check_fn: checks the tree, given the same and ``args``.
+    resolve_fn: gets a tree from the argument for the updates or the params.
+    check_fn: checks the tree, given the argument, the same and ``args``.
     given: the argument, a tree or a function.
     updates: the updates.
     params: the params or None.
@@ -160,7 +160,7 @@ def resolve_for_update(
     What is resolved with the updates, if that is a prefix of the params too. It
     is none where updates are None, for which a function cannot choose.
   """
-  get = lambda like: check_fn(resolve_fn(given, like), given, like, *args)
+  get = lambda like: check_fn(resolve_fn(like), given, like, *args)
   tree = get(updates)
   if params is None:
     return tree

@@ -38,8 +38,11 @@ def mask(
     return None, masked_args
   view = mask_pytree(params)
   # Who masks the gradient has functions of masked params, too.
-  grad = extra_args.get('grad', updates)
-  if jax.tree.structure(grad) != jax.tree.structure(updates):
+  grad, whole, masked = map(
+      jax.tree.structure,
+      (extra_args.get('grad', updates), updates, mask_pytree(updates)),
+  )
+  if grad != whole or whole == masked:
     return view, masked_args
   to_full = lambda part: views.join(part, params)
   return view, callbacks.view_extra_args(
