@@ -5,6 +5,7 @@
 import argparse
 import pathlib
 import re
+from typing import Sequence
 
 import optax_fork
 from optax_fork.patches import git
@@ -68,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
   target = args.text or directory.parent / 'work' / f'{branch}.md'
   _refuse(args.clone, patch, branch)
   if patch.status == _ASK_FIRST and not args.asked:
-    _write(target, _note(directory, patch) + _question(patch))
+    _write(target, _note(directory, patch) + _question(patch, patches))
     raise optax_fork.ForkError(
         f'{patch.name}: ask first, as its `Status:` says. {target} is what to'
         ' ask. With --asked, the branch is made.'
@@ -156,8 +157,14 @@ def _note(directory: pathlib.Path, patch: series.Patch) -> str:
   ])
 
 
-def _question(patch: series.Patch) -> str:
+def _question(patch: series.Patch, patches: Sequence[series.Patch]) -> str:
   """Returns what to ask before the patch is sent; the first line is a title."""
+  same_design = [
+      f'- {other.subject}'
+      for other in patches
+      if other.status == _ASK_FIRST and set(other.see) & set(patch.see)
+      and other is not patch
+  ]
   problem, *changes = re.split(r'\n{2,}', patch.message)
   threads = [f'See {address}' for address in patch.see]
   parts = [f'Would this be welcome: {patch.subject}?', '## What happens']
@@ -166,6 +173,8 @@ def _question(patch: series.Patch) -> str:
       f'The change is {patch.changed_lines} lines outside of tests. Is this the'
       ' design that you want, before I send it?'
   )
+  if same_design:
+    parts.append('\n'.join(['The same design is for:', *same_design]))
   return '\n\n'.join(map(_unwrapped, [*parts, *threads])) + '\n'
 
 

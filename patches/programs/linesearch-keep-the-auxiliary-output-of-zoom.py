@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 import optax
 
-x, loss = jnp.array([3.0, -1.0]), lambda x: (jnp.sum(x**2), {'mean': x.mean()})
+x = jnp.array([3.0, -1.0])
+loss = lambda x: (jnp.sum((x - 2.0) ** 2), {'mean': x.mean()})
 search = optax.scale_by_zoom_linesearch(
     5, has_aux=True, aux_like={'mean': jnp.zeros(())})
 (value, aux), grad = jax.value_and_grad(loss, has_aux=True)(x)

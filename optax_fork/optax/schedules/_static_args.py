@@ -46,6 +46,7 @@ STATIC_ARGS = {
 # The name decides first, as factories written by users have few annotations.
 _MASK_NAME = re.compile(r'(^|_)(mask|labels|dimension_numbers)$')
 _BY_NAME = 'an argument of this name is static'
+_LISTED = 'in static_args'
 _STATIC_TYPES = {
     bool: 'a bool',
     type: 'a class',
@@ -130,7 +131,7 @@ def named_arguments(
       is_kwargs = parameter.kind is parameter.VAR_KEYWORD
       for key, item in value.items() if is_kwargs else [(name, value)]:
         is_listed = not static_args.isdisjoint((name, key))
-        reason = 'in static_args' if is_listed else why_static(key, item)
+        reason = _LISTED if is_listed else why_static(key, item)
         yield key, item, reason
 
 
@@ -153,12 +154,13 @@ def bind_static(
       # What precedes `*args` cannot be passed by name if there are any.
       leading = names[:position] if args else []
 
-  static, others = {}, {}
+  static, others, listed = {}, {}, set()
   for name, value, reason in named_arguments(
       factory, bound_arguments, static_args
   ):
     if reason:
       static[name] = value
+      listed |= {name} if reason == _LISTED else set()
     elif callable(value) and not isinstance(value, base.StatefulSchedule):
       others[name] = _checked_schedule(name, value)
     else:
@@ -166,10 +168,10 @@ def bind_static(
 
   def bound_factory(**others):
     for name in others.keys() & static.keys():
-      # A state of 0.2.8 may hold what is static here: what a function returned
-      # that it took for a schedule, or the number itself.
-      is_before = callable(static[name]) or _is_same(others[name], static[name])
-      if not is_before:
+      # A state of 0.2.8 may hold what is static here without `static_args`:
+      # what a function returned that it took for a schedule, or the number.
+      was_schedule = callable(static[name]) and name not in listed
+      if not was_schedule and not _is_same(others[name], static[name]):
         raise TypeError(
             f'{name!r} is static, so setting it in `hyperparams` of a state'
             ' would change nothing. Make the optimizer with another value.'
