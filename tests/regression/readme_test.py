@@ -29,6 +29,16 @@ def _example(number):
   return re.findall(r'```python\n(.*?)```', text, re.S)[number]
 
 
+def _anchors(page):
+  """Returns the anchors that GitHub makes of the headings of a page."""
+  text = re.sub(r'```.*?```', '', page.read_text('utf-8'), flags=re.S)
+  headings = re.findall(r'^#+ (.*)$', text, re.M)
+  return {
+      re.sub(r'[^\w\- ]', '', heading.lower()).replace(' ', '-')
+      for heading in headings
+  }
+
+
 class ReadmeTest(parameterized.TestCase):
 
   @parameterized.named_parameters(
@@ -95,3 +105,21 @@ class ReadmeTest(parameterized.TestCase):
     links = re.findall(r'\]\((?!https?:|#)([^)#]+)', text)
     for link in links:
       self.assertTrue((path.parent / link).exists(), f'{page}: {link}')
+    links = re.findall(r'\]\((?!https?:)([^)#]*)#([^)]+)\)', text)
+    for link, anchor in links:
+      target = path.parent / link if link else path
+      self.assertIn(anchor, _anchors(target), f'{page}: {link}#{anchor}')
+
+  def test_patches_to_send_are_counted(self):
+    table = (_ROOT / 'patches' / 'README.md').read_text('utf-8')
+    table = table.partition('### To be sent\n')[2].partition('\n### ')[0]
+    rows = re.findall(r'^\| \[.*\| (.*) \|$', table, re.M)
+    said = r'\[(\d+) patches\][^:]*:\s+(\d+) are ready to\s+send,\s+(\d+) need'
+    (numbers,) = re.findall(said, _README.read_text('utf-8'))
+    self.assertEqual(
+        [int(number) for number in numbers],
+        [len(rows), rows.count('not sent'), rows.count('ask first')],
+    )
+
+  def test_readme_is_short(self):
+    self.assertLessEqual(len(_README.read_text('utf-8').splitlines()), 120)
