@@ -7,6 +7,7 @@ Each test is a row of the table in patches/README.md.
 
 import pathlib
 import re
+from typing import Any, NamedTuple
 from unittest import mock
 
 from absl.testing import parameterized
@@ -49,13 +50,6 @@ class MaskingTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, 'static'):
       run(optax)
 
-  def test_mask_that_is_a_tree_of_functions(self):
-    mask = {'w': weight_mask, 'b': weight_mask}
-    with self.assertRaisesRegex(TypeError, 'not callable'):
-      _tripled(pristine.load(), mask)
-    with self.assertRaisesRegex(ValueError, 'mask'):
-      _tripled(optax, mask)
-
   @pytest.mark.sent
   def test_constants_of_a_mask_function(self):
     flat = lambda p: bool(jnp.ones(()) > p.ndim)
@@ -84,6 +78,16 @@ class InjectTest(parameterized.TestCase):
     ]
     self.assertIn('mask', states[0].hyperparams)
     self.assertNotIn('mask', states[1].hyperparams)
+
+  def test_arguments_through_kwargs(self):
+    params, updates = jnp.ones(2), []
+    for library in (pristine.load(), optax):
+      factory = lambda rate, library=library, **kwargs: library.chain(
+          library.scale(kwargs.get('factor', 1.0)), library.scale(rate)
+      )
+      transform = library.inject_hyperparams(factory)(0.5, factor=4.0)
+      updates.append(transform.update(params, transform.init(params))[0])
+    self.assertEqual([u.tolist() for u in updates], [[0.5] * 2, [2.0] * 2])
 
   @pytest.mark.sent
   def test_function_in_a_mask_argument(self):
@@ -147,6 +151,21 @@ class CombiningTest(parameterized.TestCase):
     transform, state = self._init(optax, labels)
     with self.assertRaisesRegex(ValueError, "'y'"):
       transform.update(zeros, state)
+
+  @pytest.mark.sent
+  def test_labels_of_the_class_of_the_params(self):
+    class Layer(NamedTuple):
+      w: Any
+      b: Any
+
+      def __call__(self, params):
+        return Layer(self.b, self.w)
+
+    params = Layer(jnp.ones(2), jnp.ones(2))
+    for library, scaled in ((pristine.load(), 'b'), (optax, 'w')):
+      transform, state = self._init(library, Layer('x', 1), params)
+      updates, _ = transform.update(params, state)
+      self.assertEqual(getattr(updates, scaled).tolist(), [3.0, 3.0])
 
   def test_unhashable_label(self):
     labels = {'w': np.ones(2), 'b': 'x'}
