@@ -12,7 +12,5 @@ mesh = jax.make_mesh((1, 1), ('x', 'y'), axis_types=types)
 x = jax.device_put(jnp.ones(3), NamedSharding(mesh, PartitionSpec('x')))
 tx = optax.MultiSteps(optax.adam(0.1), every_k_schedule=2)
 with jax.set_mesh(mesh):
-  state = tx.init(x)
-  for _ in range(2):
-    updates, state = jax.jit(tx.update)(x, state, x)
-print(updates)
+  _, state = jax.jit(tx.update)(x, tx.init(x), x)
+  print(jax.jit(tx.update)(x, state, x)[0])
