@@ -67,7 +67,11 @@ def results(program: programs.Program, library) -> Results:
 def _described(name: str, tree: Any) -> Results:
   leaves = jax.tree_util.tree_leaves_with_path(tree)
   found = {name + jax.tree_util.keystr(path): _leaf(x) for path, x in leaves}
-  return {f'{name} is': states.structure(tree)} | found
+  injected = []  # JAX sorts the names; who logs them does not.
+  note = lambda x: injected.extend(getattr(x, 'hyperparams', ()))
+  jax.tree.leaves(tree, is_leaf=note)
+  is_what = {f'{name} is': states.structure(tree), f'{name} has': str(injected)}
+  return is_what | found
 
 
 def differing(old: Results, new: Results) -> list[str]:
@@ -391,7 +395,7 @@ def _injected(case):
 
 def _as_not_injected(case, otherwise):
   """Takes what 0.2.8 gives without injection: float16 may overflow there."""
-  pattern = r'optax\.inject_hyperparams\(([\w.]+)\)'
+  pattern = r'optax\.inject_hyperparams\(([\w.]+)(, \[[^]]*\])?\)'
   optimizer = re.sub(pattern, r'\1', case.program.optimizer)
   program = case.program._replace(optimizer=optimizer)
   plain = Comparison(program, results(program, pristine_optax()), case.new)
@@ -418,10 +422,11 @@ def _with_static_args(program: programs.Program) -> programs.Program:
         if key.endswith(('mask', 'measure', 'clip_value_fn', 'decay_rate_fn'))
         or 'dtype' in key
         or name in settings.PYTHON_NUMBERS.get(key, ())
+        or key in (match[2] or '')
     ]
     return f'inject_hyperparams({match[1]}, {found})'
 
-  pattern = r'inject_hyperparams\(([\w.]+)\)'
+  pattern = r'inject_hyperparams\(([\w.]+)(, \[[^]]*\])?\)'
   return program._replace(
       optimizer=re.sub(pattern, named, program.optimizer)
   )

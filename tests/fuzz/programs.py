@@ -285,7 +285,9 @@ FLOATS = {
         'jnp.ones((2, 2), jnp.bfloat16)',
     ),
     'float16': ('jnp.array([1.0, -2.0], jnp.float16)',),
-    'other': ('jnp.linspace(-1.0, 1.0, 20)', 'jnp.float32(3.0)'),
+    'other': (
+        'jnp.linspace(-1.0, 1.0, 20)', 'jnp.float32(3.0)', 'jnp.asarray(3.0)',
+    ),
     'Python': ('0.5',),
     'complex': ('jnp.array([1.0, 2.0j])',),
 }
@@ -486,7 +488,8 @@ class _Optimizers:
   def _injected(self, depth):
     del depth
     factory, arguments = self.numbers()
-    return f'optax.inject_hyperparams({factory})({arguments})'
+    static = self._of('', '', '', ", ['learning_rate']")
+    return f'optax.inject_hyperparams({factory}{static})({arguments})'
 
   def _own(self, depth):
     del depth
