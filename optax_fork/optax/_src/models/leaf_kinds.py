@@ -17,7 +17,7 @@ import numpy as np
 
 def is_array(leaf: Any) -> bool:
   """Whether a leaf is an array, or its shape and dtype, but not a PRNG key."""
-  # A leaf may also be a class such as `np.float32`, or a sparse matrix of SciPy.
+  # A leaf may also be a class such as `np.float32`, or a SciPy sparse matrix.
   is_numpy = isinstance(getattr(leaf, 'dtype', None), np.dtype)
   return is_numpy and (
       isinstance(leaf, (jax.Array, jax.ShapeDtypeStruct, jax.core.ShapedArray))
