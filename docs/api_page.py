@@ -31,7 +31,7 @@ _TOPICS = {
         'optax.masks.describe',
         'optax.transforms.mask_callable',
     ),
-    'give groups numbers of their own': ('optax.masks.groups',),
+    'set numbers for groups of params': ('optax.masks.groups',),
     'train a part of the params': ('optax.masks.split', 'optax.masks.join'),
     'train raw models': ('optax.masks.params',),
     'change numbers while training': (

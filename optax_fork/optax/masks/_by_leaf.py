@@ -37,7 +37,7 @@ class _LeafMask(_algebra.Mask):
 
 
 def by_leaf(predicate: Callable[[Any], bool]) -> _algebra.Mask:
-  """Makes a mask that is ``True`` for the params that a predicate holds for.
+  """Makes a mask that is ``True`` where a predicate of the leaf is.
 
   Args:
     predicate: a function of a leaf that returns a bool. While JAX is tracing,

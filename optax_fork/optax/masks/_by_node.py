@@ -133,9 +133,9 @@ def by_node(*kinds: _Kind) -> _algebra.Mask:
   Args:
     *kinds: classes, or functions of a node that return a bool. A node is what
       holds leaves or nodes in the PyTree, such as a module, a dict or a list.
-      All params below a node that is an instance of one of the classes, or that
-      one of the functions holds for, are chosen. In ``update``, nodes hold
-      updates in place of params.
+      All params below an instance of one of the classes are chosen, and all
+      below a node for which one of the functions returns True. In ``update``,
+      nodes hold updates in place of params.
 
   Returns:
     A mask function, a :class:`optax.masks.Mask`. It raises a ``ValueError`` if

@@ -31,11 +31,11 @@ _LEFT_OUT = ('False', 'None', 'frozen')
 
 
 def describe(params: base.Params, choice: Any = None) -> str:
-  """Describes params in a table, and what a mask or labels choose of them.
+  """Describes params in a table, and what a mask or labels choose for them.
 
   Args:
-    params: the params, or a raw model, of which the params are described (see
-      :class:`optax.GradientTransformation`).
+    params: the params, or a raw model (see
+      :class:`optax.GradientTransformation`), whose params are described.
     choice: a mask or labels, as :func:`optax.masked` and
       :func:`optax.partition` take them: a PyTree that is a prefix of the
       params, or a function of them.
@@ -45,7 +45,7 @@ def describe(params: base.Params, choice: Any = None) -> str:
     chosen for it, and a line for each group with its numbers of leaves and of
     parameters. In a terminal, long paths are shortened to its width (that of
     ``COLUMNS``, or 80, where there is none). A notebook shows tables, in which
-    leaves are faint for which False, None or ``frozen`` was chosen.
+    a leaf is faint if False, None or ``frozen`` was chosen for it.
 
   Raises:
     ValueError: If ``choice`` is not a prefix of the params.

@@ -48,8 +48,8 @@ def split(
 ) -> tuple[base.Params, base.PyTree]:
   """Splits params into those that a mask chooses and the rest.
 
-  If you differentiate by the first part alone, frozen params cost nothing: they
-  have no gradient, no state, no update and no share in a norm.
+  Differentiate with respect to the first part alone, and frozen params cost
+  nothing: they have no gradient, no state, no update and no share in a norm.
 
   Args:
     params: the params, or a raw model (see

@@ -1,6 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Say what `inject_hyperparams` does with the arguments of a factory."""
+"""Say how `inject_hyperparams` treats the arguments of a factory."""
 
 from collections.abc import Callable, Iterable
 import functools
@@ -17,7 +17,7 @@ def describe_hyperparams(
     inner_factory: Callable[..., base.GradientTransformation],
     static_args: Union[str, Iterable[str]] = (),
 ) -> Callable[..., str]:
-  """Says what :func:`optax.inject_hyperparams` takes each argument for.
+  """Says how :func:`optax.inject_hyperparams` treats each argument.
 
   Call it in place of ``inject_hyperparams``, and print what it returns.
 
@@ -47,8 +47,6 @@ def describe_hyperparams(
     weight_decay   number    0.0001
     mask           static    an argument of this name is static
     nesterov       static    a bool
-
-  .. versionadded:: 0.2.9
   """
   static_args = (
       {static_args} if isinstance(static_args, str) else set(static_args)
