@@ -220,9 +220,13 @@ def _array(leaf) -> np.ndarray | None:
 
 def _is_near(found, wanted, part: float, least: float = 0.0) -> bool:
   """Whether numbers differ by no more than a part of the largest."""
+  is_cast = found[:1] == wanted[:1] and found[2:3] != wanted[2:3]
   found, wanted = _array(found), _array(wanted)
   if found is None or wanted is None or found.shape != wanted.shape:
     return False
+  if is_cast:  # Divided by 0, a complex number is NaN, and a float is infinite.
+    drop = lambda x: np.where(np.isfinite(x), x, np.nan)
+    found, wanted = drop(found), drop(wanted)
   largest = np.max(np.abs(wanted), initial=least, where=np.isfinite(wanted))
   return np.allclose(found, wanted, part, part * largest, equal_nan=True)
 
@@ -242,7 +246,8 @@ def _near(part: float, program=None, has_dtypes=lambda program: True):
     wanted = _on_pristine(program)(case).old if program else old
     old, new = dict(old), dict(new)
     for key in old.keys() & new.keys() & wanted.keys():
-      if old[key] == new[key] or key == 'raised' or key.endswith(' is'):
+      is_leaf = key != 'raised' and not key.endswith((' is', ' has'))
+      if old[key] == new[key] or not is_leaf:
         continue
       if new[key][0] == 'like' and not has_dtypes(case.program):
         old[key], new[key] = old[key][:2], new[key][:2]
@@ -528,8 +533,9 @@ def with_option(added: programs.Added) -> Failure | list[str]:
   found = {
       key: x for key, x in found.items() if key in plain or key == 'raised'
   }
-  plain = {k: x for k, x in plain.items() if not k.endswith(' is')}
-  found = {k: x for k, x in found.items() if not k.endswith(' is')}
+  is_leaf = lambda key: not key.endswith((' is', ' has'))
+  plain = {k: x for k, x in plain.items() if is_leaf(k)}
+  found = {k: x for k, x in found.items() if is_leaf(k)}
   case = Comparison(added.added, plain, found)
   if 'inject' in added.option:
     # A schedule has its own state, and numbers have weak types.
