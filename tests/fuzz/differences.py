@@ -218,13 +218,14 @@ def _array(leaf) -> np.ndarray | None:
   return np.asarray([float(leaf[-1])]) if leaf[0] == 'float' else None
 
 
-def _is_near(found, wanted, part: float, least: float = 0.0) -> bool:
+def _is_near(
+    found, wanted, part: float, least: float = 0.0, was_complex: bool = False
+) -> bool:
   """Whether numbers differ by no more than a part of the largest."""
-  is_cast = found[:1] == wanted[:1] and found[2:3] != wanted[2:3]
   found, wanted = _array(found), _array(wanted)
   if found is None or wanted is None or found.shape != wanted.shape:
     return False
-  if is_cast:  # Divided by 0, a complex number is NaN, and a float is infinite.
+  if was_complex:  # Divided by 0, it is NaN, and a float is infinite.
     drop = lambda x: np.where(np.isfinite(x), x, np.nan)
     found, wanted = drop(found), drop(wanted)
   largest = np.max(np.abs(wanted), initial=least, where=np.isfinite(wanted))
@@ -260,7 +261,9 @@ def _near(part: float, program=None, has_dtypes=lambda program: True):
       # So are the gradients of the loss.
       has_sums = '_update(params' in line or 'lambda p: loss(' in line
       least = float(bool(is_sum) or has_sums)
-      if _is_near(new[key], wanted[key], part, least):
+      # 0.2.8 casts what is injected for all, and so the updates of floats.
+      has_complex = bool(case.program.leaves & {*programs.FLOATS['complex']})
+      if _is_near(new[key], wanted[key], part, least, has_complex):
         # What is injected keeps its dtype in the state.
         is_typed = 'hyperparams' in key or has_dtypes(case.program)
         kept = 4 if is_typed else 2
