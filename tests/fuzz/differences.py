@@ -253,10 +253,11 @@ def _near(part: float, program=None, has_dtypes=lambda program: True):
       if new[key][0] == 'like' and not has_dtypes(case.program):
         old[key], new[key] = old[key][:2], new[key][:2]
         continue
-      # Params are sums, which may be near 0. Madgrad's updates are differences.
+      # Params are sums, which may be near 0. So are some updates.
       line = case.program.lines[int(key.partition('.')[0])]
       is_sum = re.search(r'^\d+\.params|\.z\b', key) or (
-          'madgrad' in case.program.optimizer and '.updates' in key
+          _uses('madgrad|ademamix|schedule_free')(case.program)
+          and '.updates' in key
       )
       # So are the gradients of the loss.
       has_sums = '_update(params' in line or 'lambda p: loss(' in line
@@ -337,7 +338,7 @@ def _raw(case):
   # A structure has None there in the one, and a leaf in the other.
   is_other = lambda key: (
       key.endswith(' is')
-      or has_float and re.search(r'\.out$|\.state\.last\b', key)
+      or has_float and re.search(r'\.out$|\.state\b.*\.last\b', key)
       or re.search(r'\.(params|grads|updates|out)\b', key)
       and key.endswith(tuple(paths))
   )
@@ -430,7 +431,7 @@ def _with_static_args(program: programs.Program) -> programs.Program:
         if key.endswith(('mask', 'measure', 'clip_value_fn', 'decay_rate_fn'))
         or 'dtype' in key
         or name in settings.PYTHON_NUMBERS.get(key, ())
-        or key in (match[2] or '')
+        or repr(key) in (match[2] or '')
     ]
     return f'inject_hyperparams({match[1]}, {found})'
 

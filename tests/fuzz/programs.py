@@ -106,7 +106,8 @@ def diverge(updates, state, params=None):
 """,
     'norm_of_params': """
 def norm_of_params(updates, state, params):
-  norm = sum(jnp.sum(jnp.abs(p)) for p in jax.tree.leaves(params))
+  arrays = (p for p in jax.tree.leaves(params) if hasattr(p, 'dtype'))
+  norm = sum(jnp.sum(jnp.abs(p)) for p in arrays)
   return jax.tree.map(lambda u: u * norm, updates), state
 """,
 }

@@ -18,6 +18,12 @@ class _Leaf:
 
   __slots__ = ()
 
+  def _compare(self, *_):
+    raise TypeError('a leaf has no value here to choose by')
+
+  __bool__ = __eq__ = _compare
+  __hash__ = object.__hash__
+
 
 class _Hidden:
   """Stands for what is masked, so that all is found in it."""

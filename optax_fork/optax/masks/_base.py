@@ -9,6 +9,7 @@ import functools
 from typing import Any, Optional
 
 import jax
+import numpy as np
 from optax._src import base
 from optax._src.models import leaf_kinds
 from optax._src.models import nnx_types
@@ -145,7 +146,26 @@ class Chooser(params_fn.ParamsFn, abc.ABC):
             ' mask)` and `jax.tree.map` do. Call it with the model:'
             ' `eqx.filter(model, mask(model))`.'
         ) from error
-    return flat.unflatten(self.choose(flat))
+    chosen = self.choose(flat)
+    if whole is not None and whole.params is not params:
+      self._check_view(flat, chosen, whole)
+    return flat.unflatten(chosen)
+
+  def _check_view(self, flat, chosen, whole):
+    """Raises an error if something else is chosen of the whole model."""
+    if whole.treedef != flat.treedef:  # Wrappers hide a part.
+      return
+    expected = self.choose(whole)
+    for place, is_choosable in enumerate(whole.is_choosable):
+      x, y = chosen[place], expected[place]
+      if is_choosable and not np.array_equal(x, y):
+        raise ValueError(
+            f'{self!r} chooses {y!r} for {whole.paths[place]!r} in the whole'
+            f' model, but {x!r} where an optimizer calls it, which sees None in'
+            ' place of functions, integers and flags. Choose by params and'
+            ' static fields, or give what it returns for the model:'
+            ' `mask(model)`.'
+        )
 
   @abc.abstractmethod
   def choose(self, flat: FlatParams) -> list[Any]:

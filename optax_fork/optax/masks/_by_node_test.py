@@ -242,5 +242,27 @@ class NodeMaskTest(parameterized.TestCase):
         masks.by_node(kind)
 
 
+class NotParamsTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      lambda: masks.by_node(lambda x: x.get('act', jnp.tanh) != jnp.tanh),
+      lambda: masks.at(lambda m: m['a'] if m['flag'] else m['b']),
+      lambda: masks.at(lambda m: [x for x in m.values() if x != 1]),
+  )
+  def test_what_is_not_a_param_cannot_decide(self, make):
+    """An optimizer sees None there, so that it would choose something else."""
+    layer = {'w': jnp.ones(2), 'act': jnp.tanh}
+    model = {'a': layer, 'b': layer | {'act': jnp.sin}, 'flag': True}
+    if 'by_node' in repr(make()):
+      model = {'a': layer, 'b': layer | {'act': jnp.sin}}
+    mask = make()
+    for choose in (
+        _freezing.selective_transform(alias.sgd(0.1), train_mask=mask).init,
+        lambda model: masks.split(model, mask),
+    ):
+      with self.assertRaisesRegex(ValueError, 'whole model|no value'):
+        choose(model)
+
+
 if __name__ == '__main__':
   absltest.main()

@@ -94,14 +94,17 @@ class _Groups(_labels.Labels):
 
     Raises:
       TypeError: If ``factory`` is not callable, if ``weight_decay`` is given,
-        or if the table has decays and the factory takes none.
+        be it in a :class:`functools.partial`, or if the factory has no such
+        argument, but the table has decays or the factory has ``**kwargs``.
     """
     if not callable(factory):
       raise TypeError(
           'wrap takes a function that makes an optimizer and its arguments, as'
           f' in `groups.wrap(optax.adamw, 1e-3)`, found {factory!r}.'
       )
-    given = [name for name in kwargs if name.endswith('weight_decay')]
+    is_decay = lambda name: name.endswith('weight_decay')
+    bound = getattr(inspect.unwrap(factory), 'keywords', {})  # Of a partial.
+    given = list(filter(is_decay, [*kwargs, *bound]))
     if given:
       raise TypeError(
           f'wrap takes no {given[0]}: the table has one for each group. Set'
@@ -111,16 +114,16 @@ class _Groups(_labels.Labels):
     is_uniform = len(decays) == 1  # What is frozen does not decay.
     weight_decay = decays.pop() if is_uniform else self.weight_decay
     # Muon has a second one, for the params that it gives to Adam.
-    names = [
-        name for name in inspect.signature(factory).parameters
-        if name.endswith('weight_decay')
-    ]
-    if not names and weight_decay != 0:
+    parameters = inspect.signature(factory).parameters
+    names = list(filter(is_decay, parameters))
+    may_decay = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    if not names and (may_decay or weight_decay != 0):
       raise TypeError(
           f'{_algebra.function_name(factory)} has no argument `weight_decay`,'
-          ' but the table has decays. Chain'
+          ' but the table has decays, or it may decay by its `**kwargs`. Give it'
+          ' that argument, or chain'
           ' `optax.add_decayed_weights(groups.weight_decay)` with the'
-          ' optimizer in a function, and give that, or leave out the decays.'
+          ' optimizer in a function that has neither.'
       )
     kwargs |= dict.fromkeys(names, weight_decay)
     parts = [_leaf_numbers.scale(_Column(self, 'trained'))]

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests for tables of groups of params."""
 
+import functools
 import pickle
 
 from absl.testing import absltest
@@ -321,6 +322,16 @@ class WrapTest(parameterized.TestCase):
             (optax.contrib.muon, 0.1),
             {'adam_weight_decay': 0.1},
             'takes no adam_weight_decay',
+        ),
+        (
+            (functools.partial(optax.adamw, weight_decay=0.1), 0.1),
+            {},
+            'takes no weight_decay',
+        ),
+        (
+            (lambda rate, **kwargs: optax.adamw(rate, **kwargs), 0.1),
+            {},
+            'may decay by its',
         ),
         ((optax.sgd, 0.1), {}, '^sgd has no argument `weight_decay`'),
     ):

@@ -48,7 +48,9 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
 
   Fresh moments go on with the step count of the old state, so Adam hardly
   corrects their bias. Make a new state for L-BFGS, which compares the next
-  gradients with those in its state.
+  gradients with those in its state, and for :func:`optax.flatten`, whose arrays
+  do not say which params they are of. With :class:`optax.MultiSteps`, carry a
+  state over when it has just made a step, not while it accumulates.
 
   Args:
     old: the old state.

@@ -58,5 +58,8 @@ def of_arrays(update: Callable[..., Any]) -> Callable[..., Any]:
   """Lets ``periodic_update`` update all arrays, PRNG keys among them."""
   is_array = lambda x: leaf_kinds.is_array(x) or isinstance(x, jax.Array)
   return _of_models(
-      update, lambda new, old: new is not None and is_array(old)
+      update,
+      # Training makes an array of a Python float.
+      lambda new, old: new is not None
+      and (is_array(old) or leaf_kinds.is_param(new)),
   )

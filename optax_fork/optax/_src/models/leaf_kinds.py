@@ -16,13 +16,10 @@ import numpy as np
 
 
 def is_array(leaf: Any) -> bool:
-  """Whether a leaf is an array, or its shape and dtype, but not a PRNG key."""
-  # A leaf may also be a class such as `np.float32`, or a SciPy sparse matrix.
+  """Whether a leaf has a shape and a NumPy dtype, which PRNG keys do not."""
+  # A leaf may also be a class such as `np.float32` or `jnp.float32`.
   is_numpy = isinstance(getattr(leaf, 'dtype', None), np.dtype)
-  return is_numpy and (
-      isinstance(leaf, (jax.Array, jax.ShapeDtypeStruct, jax.core.ShapedArray))
-      or hasattr(leaf, '__array__') or hasattr(leaf, '__jax_array__')
-  )
+  return is_numpy and hasattr(leaf, 'shape')
 
 
 @functools.cache
@@ -42,12 +39,20 @@ def is_static(leaf: Any) -> bool:
   if isinstance(leaf, jax.Array):  # A PRNG key.
     return True
   is_float = isinstance(leaf, (float, complex))
-  return not is_float and not hasattr(leaf, '__jax_array__')
+  is_like_array = hasattr(leaf, '__jax_array__') or hasattr(leaf, '__array__')
+  return isinstance(leaf, type) or not (is_float or is_like_array)
+
+
+def is_discrete(leaf: Any) -> bool:
+  """Whether a leaf is an integer, a bool or a PRNG key."""
+  if is_array(leaf):
+    return not _is_inexact(leaf.dtype)
+  return isinstance(leaf, (int, jax.Array))
 
 
 def cannot_be_param(leaf: Any) -> bool:
   """Whether no gradient can reach a leaf, so that it cannot be a param."""
-  return not _is_inexact(leaf.dtype) if is_array(leaf) else is_static(leaf)
+  return is_discrete(leaf) or is_static(leaf)
 
 
 def is_float0(leaf: Any) -> bool:

@@ -4,7 +4,6 @@
 
 import dataclasses
 import enum
-import types
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -59,8 +58,6 @@ class ViewTest(parameterized.TestCase):
   @parameterized.named_parameters(
       ('function', lambda: jnp.tanh),
       ('string', lambda: 'same'),
-      ('sparse', lambda: types.SimpleNamespace(  # As the matrices of SciPy.
-          dtype=np.dtype('f'), shape=(2, 2))),
       ('int', lambda: 2),
       ('bool', lambda: False),
       ('enum', lambda: _Number.TWO),

@@ -145,6 +145,16 @@ class SetAsideTest(parameterized.TestCase):
     np.testing.assert_allclose(updates['layer'].scale, -0.1)
     np.testing.assert_allclose(updates['n'], 0)
 
+  @parameterized.parameters('__array__', '__jax_array__', 'neither')
+  def test_update_of_an_object_is_transformed(self, method):
+    """It may add the update to itself, which must not be the gradient."""
+    number = type('Number', (), {method: lambda self, *_: np.ones(2)})()
+    params = {'w': jnp.ones(2), 'o': number, 'f': jnp.tanh}
+    grads = {'w': jnp.ones(2), 'o': jnp.ones(2), 'f': None}
+    tx = alias.sgd(0.5)
+    updates, _ = tx.update(grads, tx.init(params), params)
+    self.assertEqual(updates['o'].tolist(), [-0.5, -0.5])
+
   def test_float0_beside_a_pair_of_params(self):
     params = _lookahead.LookaheadParams.init_synced(_tree(jnp.array([3, 4])))
     tx = _lookahead.lookahead(alias.sgd(0.1), 2, 0.5)

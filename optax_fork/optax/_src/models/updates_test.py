@@ -124,6 +124,11 @@ class RawUpdatesTest(parameterized.TestCase):
       params, state = update.apply_updates(params, updates), new_state
     self.assertLess(params['rate'], 0.3)
 
+  def test_periodic_update_of_a_float_that_became_an_array(self):
+    old = {'w': jnp.zeros(2), 's': 0.5, 'n': 3}
+    new = {'w': jnp.ones(2), 's': jnp.float32(9.0), 'n': 3}
+    self.assertEqual(update.periodic_update(new, old, 2, 2)['s'], 9.0)
+
   def test_incremental_update_of_another_model(self):
     old = {'w': jnp.ones(2), 'f': jnp.tanh}
     with self.assertRaisesRegex(ValueError, 'key'):

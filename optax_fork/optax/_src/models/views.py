@@ -181,7 +181,10 @@ def is_plain(updates: Any, params: Any) -> bool:
 def set_aside(
     updates: Any, params: Any
 ) -> Optional[tuple[Any, Callable[[Any], Any]]]:
-  """Sets updates aside that come for no param.
+  """Sets updates aside that come for integers, bools and PRNG keys.
+
+  An update for anything else that is not a param, such as an object that adds
+  gradients to itself, is transformed, or fails where there is no state for it.
 
   Args:
     updates: the updates.
@@ -202,7 +205,7 @@ def set_aside(
   if others is None:  # There are none, or they are a pair of trees, say.
     others = [None] * len(leaves)
   is_out = [
-      leaf_kinds.is_float0(u) or _is_number(u) and _cannot_be_param(p)
+      leaf_kinds.is_float0(u) or _is_number(u) and _is_discrete(p)
       for u, p in zip(leaves, others)
   ]
   if not any(is_out):
@@ -222,9 +225,9 @@ def set_aside(
   return part, put_back
 
 
-def _cannot_be_param(tree: Any) -> bool:
+def _is_discrete(tree: Any) -> bool:
   is_leaf = tree is not None and jax.tree_util.all_leaves([tree])
-  return is_leaf and leaf_kinds.cannot_be_param(tree)
+  return is_leaf and leaf_kinds.is_discrete(tree)
 
 
 def _is_number(leaf: Any) -> bool:
