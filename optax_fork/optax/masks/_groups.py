@@ -120,8 +120,8 @@ class _Groups(_labels.Labels):
     if not names and (may_decay or weight_decay != 0):
       raise TypeError(
           f'{_algebra.function_name(factory)} has no argument `weight_decay`,'
-          ' but the table has decays, or it may decay by its `**kwargs`. Give it'
-          ' that argument, or chain'
+          ' but the table has decays, or it may decay by its `**kwargs`. Give'
+          ' it that argument, or chain'
           ' `optax.add_decayed_weights(groups.weight_decay)` with the'
           ' optimizer in a function that has neither.'
       )
