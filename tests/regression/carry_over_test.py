@@ -109,5 +109,5 @@ class CarryOverTest(parameterized.TestCase):
           with self.assertRaisesRegex(ValueError, '^At .* the old state has'):
             optax.tree.carry_over(states[old], states[new])
     for other in (_PARAMS, optax.adam(0.1)):
-      with self.assertRaisesRegex(TypeError, 'no state of Optax'):
+      with self.assertRaisesRegex(TypeError, 'not the state of an optimizer'):
         optax.tree.carry_over(states['adam'], other)

@@ -134,7 +134,7 @@ class NoteTest(parameterized.TestCase):
     tx = optax.adam(0.1)
     self._assert_noted(
         lambda: tx.update(grads, tx.init(params), params), TypeError,
-        "at 'b' the state has nothing.*no Python floats",
+        "at 'b' the state has nothing.*not Python floats",
     )
 
   def test_arguments_in_another_order(self):
