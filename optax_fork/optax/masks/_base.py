@@ -153,12 +153,14 @@ class Chooser(params_fn.ParamsFn, abc.ABC):
 
   def _check_view(self, flat, chosen, whole):
     """Raises an error if something else is chosen of the whole model."""
-    if whole.treedef != flat.treedef:  # Wrappers hide a part.
-      return
-    expected = self.choose(whole)
-    for place, is_choosable in enumerate(whole.is_choosable):
-      x, y = chosen[place], expected[place]
-      if is_choosable and not np.array_equal(x, y):
+    expected, place = self.choose(whole), 0
+    nodes = flat.treedef.flatten_up_to(whole.params)
+    for leaf, x, node in zip(flat.leaves, chosen, nodes, strict=True):
+      if views.is_hole(leaf):  # A wrapper may hide a subtree here.
+        place += len(jax.tree.leaves(node, is_leaf=views.is_hole))
+        continue
+      y = expected[place]
+      if whole.is_choosable[place] and not np.array_equal(x, y):
         raise ValueError(
             f'{self!r} chooses {y!r} for {whole.paths[place]!r} in the whole'
             f' model, but {x!r} where an optimizer calls it, which sees None in'
@@ -166,6 +168,7 @@ class Chooser(params_fn.ParamsFn, abc.ABC):
             ' static fields, or give what it returns for the model:'
             ' `mask(model)`.'
         )
+      place += 1
 
   @abc.abstractmethod
   def choose(self, flat: FlatParams) -> list[Any]:

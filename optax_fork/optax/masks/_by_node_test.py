@@ -245,6 +245,19 @@ class NodeMaskTest(parameterized.TestCase):
 class NotParamsTest(parameterized.TestCase):
 
   @parameterized.parameters(
+      lambda: masks.by_leaf(lambda x: x.ndim > 1),
+      lambda: masks.by_path('w|h') & (lambda p: jax.tree.map(jnp.ndim, p)),
+      lambda: masks.at(lambda p: (p['w'], p['h'])),
+  )
+  def test_what_a_wrapper_hides_is_not_compared(self, make):
+    params = {'w': jnp.ones(2), 'b': jnp.ones(2), 'h': jnp.ones(2)}
+    tx = _combining.partition(
+        {'a': alias.adamw(0.1, mask=make()), 's': alias.sgd(0.1)},
+        masks.labels({'h': 's'}, default='a'),
+    )
+    tx.update(params, tx.init(params), params)
+
+  @parameterized.parameters(
       lambda: masks.by_node(lambda x: x.get('act', jnp.tanh) != jnp.tanh),
       lambda: masks.at(lambda m: m['a'] if m['flag'] else m['b']),
       lambda: masks.at(lambda m: [x for x in m.values() if x != 1]),
@@ -256,9 +269,12 @@ class NotParamsTest(parameterized.TestCase):
     if 'by_node' in repr(make()):
       model = {'a': layer, 'b': layer | {'act': jnp.sin}}
     mask = make()
+    part = _freezing.selective_transform(alias.sgd(0.1), train_mask=mask)
+    hides = _masking.masked(part, model | {'a': True, 'b': True, 'c': False})
     for choose in (
         _freezing.selective_transform(alias.sgd(0.1), train_mask=mask).init,
         lambda model: masks.split(model, mask),
+        lambda model: hides.init(model | {'c': {'w': jnp.ones(2), 'n': 3}}),
     ):
       with self.assertRaisesRegex(ValueError, 'whole model|no value'):
         choose(model)

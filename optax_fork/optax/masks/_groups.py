@@ -4,7 +4,9 @@
 
 from collections.abc import Callable, Mapping
 import dataclasses
+import functools
 import inspect
+import re
 from typing import Any, Optional, Union
 
 import numpy as np
@@ -102,17 +104,16 @@ class _Groups(_labels.Labels):
           'wrap takes a function that makes an optimizer and its arguments, as'
           f' in `groups.wrap(optax.adamw, 1e-3)`, found {factory!r}.'
       )
-    is_decay = lambda name: name.endswith('weight_decay')
-    bound = getattr(inspect.unwrap(factory), 'keywords', {})  # Of a partial.
-    given = list(filter(is_decay, [*kwargs, *bound]))
+    is_decay = lambda name: re.search('weight_decay(_rate)?$', name)
+    given = list(filter(is_decay, [*kwargs, *_bound_names(factory)]))
     if given:
       raise TypeError(
           f'wrap takes no {given[0]}: the table has one for each group. Set'
           ' that of all other params by `groups(..., weight_decay=...)`.'
       )
-    decays = {g.weight_decay for g in self.all_labels() if not g.frozen}
-    is_uniform = len(decays) == 1  # What is frozen does not decay.
-    weight_decay = decays.pop() if is_uniform else self.weight_decay
+    decays = {group.weight_decay for group in self.all_labels()}
+    # Some optimizers compute with a single number.
+    weight_decay = decays.pop() if len(decays) == 1 else self.weight_decay
     # Muon has a second one, for the params that it gives to Adam.
     parameters = inspect.signature(factory).parameters
     names = list(filter(is_decay, parameters))
@@ -168,6 +169,21 @@ class _Frozen(_Column, _algebra.Mask):
   """The mask of the params that a table freezes."""
 
   use = _algebra.Mask.use
+
+
+def _bound_names(factory: Callable[..., Any]) -> list[str]:
+  """Lists the arguments that partial functions have, however nested."""
+  names = []
+  while True:
+    if isinstance(factory, functools.partial):
+      signature = inspect.signature(factory.func)
+      bound = signature.bind_partial(*factory.args, **factory.keywords)
+      names += bound.arguments
+      factory = factory.func
+    elif hasattr(factory, '__wrapped__'):
+      factory = factory.__wrapped__
+    else:
+      return names
 
 
 def groups(

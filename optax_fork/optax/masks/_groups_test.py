@@ -302,16 +302,16 @@ class WrapTest(parameterized.TestCase):
   )
   def test_optimizer_that_computes_with_a_single_decay(self, factory):
     params = {'a': jnp.ones(2), 'b': jnp.ones(2)}
-    frozen = optax.masks.groups({'a': {'frozen': True}}, weight_decay=0.25)
-    tx = frozen.wrap(factory, 0.5)
-    plain = factory(0.5, weight_decay=0.25)
-    kept = {'a': jnp.zeros(2), 'b': params['b']}  # As the gradients are cut.
-    expected, _ = plain.update(kept, plain.init(params), params)
+    groups = optax.masks.groups({'a': {'lr_mult': 2}}, weight_decay=0.25)
+    tx, plain = groups.wrap(factory, 0.5), factory(0.5, weight_decay=0.25)
+    expected, _ = plain.update(params, plain.init(params), params)
     updates, _ = tx.update(params, tx.init(params), params)
     test_utils.assert_trees_all_equal(updates['b'], expected['b'])
-    tx = optax.masks.groups({'a': {'weight_decay': 0.5}}).wrap(factory, 0.5)
-    with self.assertRaisesRegex(TypeError, 'give all groups the same'):
-      tx.update(params, tx.init(params), params)
+    for row in ({'weight_decay': 0.5}, {'frozen': True}):
+      groups = optax.masks.groups({'a': row}, weight_decay=0.25)
+      tx = groups.wrap(factory, 0.5)
+      with self.assertRaisesRegex(TypeError, 'give all groups the same'):
+        tx.update(params, tx.init(params), params)
 
   def test_errors(self):
     groups = _groups()
@@ -325,6 +325,24 @@ class WrapTest(parameterized.TestCase):
         ),
         (
             (functools.partial(optax.adamw, weight_decay=0.1), 0.1),
+            {},
+            'takes no weight_decay',
+        ),
+        (
+            (
+                functools.partial(
+                    optax.inject_hyperparams(
+                        functools.partial(optax.adamw, weight_decay=0.1)
+                    ),
+                    b1=0.5,
+                ),
+                0.1,
+            ),
+            {},
+            'takes no weight_decay',
+        ),
+        (
+            (functools.partial(optax.lion, 0.1, 0.9, 0.99, None, 0.1),),
             {},
             'takes no weight_decay',
         ),
