@@ -258,7 +258,7 @@ class NotParamsTest(parameterized.TestCase):
     tx.update(params, tx.init(params), params)
 
   @parameterized.parameters(
-      lambda: masks.by_node(lambda x: x.get('act', jnp.tanh) != jnp.tanh),
+      lambda: masks.by_node(lambda x: x.get('act', jnp.tanh) is not jnp.tanh),
       lambda: masks.at(lambda m: m['a'] if m['flag'] else m['b']),
       lambda: masks.at(lambda m: [x for x in m.values() if x != 1]),
   )

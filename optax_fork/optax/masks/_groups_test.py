@@ -347,7 +347,7 @@ class WrapTest(parameterized.TestCase):
             'takes no weight_decay',
         ),
         (
-            (lambda rate, **kwargs: optax.adamw(rate, **kwargs), 0.1),
+            (lambda rate, **kwargs: optax.adamw(rate, b1=0.5, **kwargs), 0.1),
             {},
             'may decay by its',
         ),
