@@ -64,7 +64,7 @@ def test_check_onto_says_which_patch_stops(checkout, tree, tmp_path):
   assert git(upstream, 'rev-parse', 'HEAD~1') == head
   result = tool(checkout, 'check', '--onto', tmp_path)
   assert result.code == 1
-  assert 'no git checkout' in result.output
+  assert 'not a git checkout' in result.output
 
 
 def test_check_onto_applies_the_documentation_last(checkout, tree, tmp_path):

@@ -126,7 +126,7 @@ def test_checkout_leaves_a_foreign_directory_alone(checkout, tmp_path):
   (foreign / 'thesis.tex').write_text('mine\n')
   result = tool(checkout, 'checkout', foreign)
   assert result.code == 1
-  assert 'no work tree of the fork' in result.output
+  assert 'not a work tree of the fork' in result.output
   assert os.listdir(foreign) == ['thesis.tex']
 
 

@@ -139,7 +139,7 @@ def _no_optax(fork):
   main = fork.parent / 'main'
   git(main, 'rm', '--quiet', 'optax/__init__.py')
   git(main, 'commit', '--quiet', '--message', 'no Optax')
-  return 'add X', 'no git checkout of Optax'
+  return 'add X', 'not a git checkout of Optax'
 
 
 def _uncommitted(fork):

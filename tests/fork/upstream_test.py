@@ -220,13 +220,13 @@ def test_main_that_is_not_there_is_said_and_fails_in_ci(
   monkeypatch.setenv('OPTAX_MAIN', str(tmp_path))
   code, output = run('upstream')
   assert code == 1
-  assert 'no git checkout of Optax' in output
+  assert 'not a git checkout of Optax' in output
   (tmp_path / 'other').mkdir()
   git(tmp_path / 'other', 'init', '--quiet')
   git(tmp_path / 'other', 'commit', '--quiet', '--allow-empty', '-m', 'other')
   code, output = run('upstream', tmp_path / 'other')
   assert code == 1
-  assert 'no git checkout of Optax' in output
+  assert 'not a git checkout of Optax' in output
 
 
 def test_environment_with_too_little_or_too_much_is_refused(fork):

@@ -2,14 +2,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests for `tree_map_params` on states of a part of the params."""
 
+import functools
+
 from absl.testing import absltest
 import jax.numpy as jnp
 from optax._src import alias
+from optax._src import linesearch
 from optax.transforms import _masking
 from optax.tree_utils import _state_utils
 
 
 class StatesOfViewsTest(absltest.TestCase):
+
+  def test_state_of_another_search(self):
+    """A slot that only one of two optimizers has is an error, as in 0.2.8."""
+    search = functools.partial(linesearch.scale_by_backtracking_linesearch, 5)
+    storing = search(store_grad=True)
+    with self.assertRaises((IndexError, ValueError)):
+      _state_utils.tree_map_params(
+          search(), lambda x: x, storing.init(jnp.ones(2)),
+          transform_non_params=lambda x: x,
+      )
 
   def test_map_params_with_rest(self):
     params = {'a': jnp.ones(1), 'b': {'c': jnp.ones(2)}, 'd': None}

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests for the compact form of the L-BFGS direction in `compact.py`."""
 
-import functools
 import re
 from unittest import mock
 
@@ -13,7 +12,6 @@ import jax.export
 import jax.numpy as jnp
 import numpy as np
 from optax._src.lbfgs import jaxpr_test_case
-from optax._src import linesearch
 from optax._src import test_utils
 from optax._src import transform
 from optax._src import utils
@@ -258,16 +256,6 @@ class CompactTest(_OneDeviceTest):
         for name, field in state._asdict().items()
     })
     test_utils.assert_trees_all_equal(found, expected)
-
-  def test_state_of_another_search(self):
-    """A slot that only one of two optimizers has is an error, as in 0.2.8."""
-    search = functools.partial(linesearch.scale_by_backtracking_linesearch, 5)
-    storing = search(store_grad=True)
-    with self.assertRaises((IndexError, ValueError)):
-      optax.tree.map_params(
-          search(), lambda x: x, storing.init(jnp.ones(2)),
-          transform_non_params=lambda x: x,
-      )
 
   def test_no_broadcast_between_ranks(self):
     params, grad = _problem()

@@ -63,7 +63,8 @@ def _search(linesearch, fn, params, learning_rate=1.0):
   )
 
 
-def _reference_search(  # pylint: disable=too-many-branches
+# pylint: disable-next=too-many-branches,too-many-statements
+def _reference_search(
     fn, params, *, max_linesearch_steps=20, max_learning_rate=None, tol=0.0,
     slope_rtol=1e-4, curv_rtol=0.9, approx_dec_rtol=1e-6,
     stepsize_precision=1e-5, increase_factor=2.0,

@@ -86,6 +86,7 @@ class LiftTest(parameterized.TestCase):
     model = raw_model_test_case.RawModel.create()
 
     def update_fn(updates, state, params, **extra_args):
+      del updates, state
       self.assertIsNone(params.activation)
       self.assertIs(extra_args['other_fn'], jnp.sum)
       return jax.tree.map(lambda p: p + 1.0, params), extra_args[name](params)
