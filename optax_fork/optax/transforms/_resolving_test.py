@@ -189,7 +189,7 @@ class ResolveTest(parameterized.TestCase):
   @parameterized.named_parameters(
       ('extra_key', {'a': {'b': True, 'c': True}},
        r"mask\(params\)\['a'\] is dict\(b, c\), but the "
-       r"params have dict\(b\) there"),
+       r'params have dict\(b\) there'),
       ('too_deep', {'a': {'b': (True, False)}},
        r"mask\(params\)\['a'\]\['b'\] is .*, but the params have float32\[3\]"),
       ('none_for_a_leaf', {'a': {'b': None}}, r"\['a'\]\['b'\] is None"),
@@ -326,7 +326,7 @@ class ResolveTest(parameterized.TestCase):
 
     with self.subTest('not a prefix'):
       axes.b['d'] = _Axes(1, 0)
-      message = r"axes.*\.b is dict\(c, d\)"
+      message = r'axes.*\.b is dict\(c, d\)'
       with self.assertRaisesRegex(ValueError, message):
         resolve(make_arg(axes), params)
 
