@@ -14,7 +14,6 @@ import types
 from typing import Any, Optional, ParamSpec, TypeVar
 
 import jax
-from optax._src.models import leaf_kinds
 from optax._src.models import nnx_types
 from optax._src.models import views
 from optax._src import tree_differences
@@ -29,24 +28,6 @@ _FUNCTIONS = ('value_fn', 'obj_fn', 'grad_fn')
 _IN_THIS_ORDER = (
     '`update` takes the gradients, the state and the params, in this order.'
 )
-
-
-def not_a_transformation(value: Any) -> TypeError:
-  """Makes the error for what has no ``init`` and ``update``."""
-  message = f'{value!r} is not a gradient transformation: it lacks `init` or'
-  message += ' `update`.'
-  if isinstance(value, (list, tuple)):
-    message += ' If it holds some, unpack it: `optax.chain(*transformations)`.'
-  elif callable(value):
-    name = getattr(value, '__name__', 'function')
-    message += f' If it makes one, call it: `{name}(...)`.'
-  return TypeError(message)
-
-
-def check_transformation(value: Any) -> None:
-  """Raises an error if something has no ``init`` or no ``update``."""
-  if not (hasattr(value, 'init') and hasattr(value, 'update')):
-    raise not_a_transformation(value)
 
 
 def noted(
@@ -108,18 +89,6 @@ def _is_optax(frame: types.FrameType) -> bool:
   return frame.f_globals.get('__name__', '').startswith('optax.')
 
 
-def _of_model(arguments: tuple[Any, ...]) -> Optional[str]:
-  for tree in filter(leaf_kinds.is_raw, arguments):
-    for path, leaf in _leaves(tree):
-      is_fine = isinstance(leaf, int) or views.is_hole(leaf)
-      if leaf_kinds.is_static(leaf) and not is_fine:
-        return (
-            f'the model has {leaf!r} at {path!r}, which is not a param.'
-            ' `optax.masks.params(model)` gives the params of a model.'
-        )
-  return None
-
-
 def _of_pair(arguments: tuple[Any, ...]) -> Optional[str]:
   params, updates, *_ = arguments
   if not isinstance(updates, tuple) or len(updates) != 2:
@@ -143,7 +112,6 @@ def _of_factory(arguments: tuple[Any, ...]) -> Optional[str]:
   )
 
 
-of_params = noted(_of_model)  # Functions `tree_*`.
 of_updates = noted(_of_pair)  # `apply_updates`.
 of_factory = noted(_of_factory)  # `inject_hyperparams`.
 

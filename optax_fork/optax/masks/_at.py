@@ -5,6 +5,7 @@
 import collections
 from collections.abc import Callable
 import dataclasses
+import functools
 from typing import Any
 
 import jax
@@ -58,8 +59,12 @@ class _WhereMask(_algebra.Mask):
   where: Callable[[Any], Any]
 
   def _mark(self, leaf, is_choosable):
-    if leaf is None or callable(leaf) and not is_choosable:
-      return leaf  # A node may call its functions, as `eqx.nn.Shared` does.
+    if leaf is None:
+      return None
+    if callable(leaf) and not is_choosable:
+      # A node may call its functions, as `eqx.nn.Shared` does. Which ones they
+      # are cannot decide: in an optimizer, there is None.
+      return functools.partial(leaf)
     return _Hidden() if views.is_masked(leaf) else _Leaf()
 
   def _find(self, flat):

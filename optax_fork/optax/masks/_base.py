@@ -9,7 +9,6 @@ import functools
 from typing import Any, Optional
 
 import jax
-import numpy as np
 from optax._src import base
 from optax._src.models import leaf_kinds
 from optax._src.models import nnx_types
@@ -146,29 +145,7 @@ class Chooser(params_fn.ParamsFn, abc.ABC):
             ' mask)` and `jax.tree.map` do. Call it with the model:'
             ' `eqx.filter(model, mask(model))`.'
         ) from error
-    chosen = self.choose(flat)
-    if whole is not None and whole.params is not params:
-      self._check_view(flat, chosen, whole)
-    return flat.unflatten(chosen)
-
-  def _check_view(self, flat, chosen, whole):
-    """Raises an error if something else is chosen of the whole model."""
-    expected, place = self.choose(whole), 0
-    nodes = flat.treedef.flatten_up_to(whole.params)
-    for leaf, x, node in zip(flat.leaves, chosen, nodes, strict=True):
-      if views.is_hole(leaf):  # A wrapper may hide a subtree here.
-        place += len(jax.tree.leaves(node, is_leaf=views.is_hole))
-        continue
-      y = expected[place]
-      if whole.is_choosable[place] and not np.array_equal(x, y):
-        raise ValueError(
-            f'{self!r} chooses {y!r} for {whole.paths[place]!r} in the whole'
-            f' model, but {x!r} where an optimizer calls it, which sees None in'
-            ' place of functions, integers and flags. Choose by params and'
-            ' static fields, or give what it returns for the model:'
-            ' `mask(model)`.'
-        )
-      place += 1
+    return flat.unflatten(self.choose(flat))
 
   @abc.abstractmethod
   def choose(self, flat: FlatParams) -> list[Any]:

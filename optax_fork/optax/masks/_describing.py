@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Describe params, and what is chosen of them, in a table."""
 
-from collections.abc import Sequence
 import math
 from typing import Any
 
@@ -18,16 +17,9 @@ from optax.transforms import _resolving
 
 
 class _Text(str):
-  """A text of tables: prompts show it as it is, notebooks show the tables."""
+  """Text that prompts and notebooks show as it is."""
 
-  tables: Sequence[tuple[list[str], list[list[str]], str, list[bool]]]
   __repr__ = str.__str__
-
-  def _repr_html_(self) -> str:
-    return '\n'.join(tables.to_html(*table) for table in self.tables)
-
-
-_LEFT_OUT = ('False', 'None', 'frozen')
 
 
 def describe(params: base.Params, choice: Any = None) -> str:
@@ -44,8 +36,7 @@ def describe(params: base.Params, choice: Any = None) -> str:
     Text with a line for each leaf, with its path, shape, dtype and what was
     chosen for it, and a line for each group with its numbers of leaves and of
     parameters. In a terminal, long paths are shortened to its width (that of
-    ``COLUMNS``, or 80, where there is none). A notebook shows tables, in which
-    a leaf is faint if False, None or ``frozen`` was chosen for it.
+    ``COLUMNS``, or 80, where there is none).
 
   Raises:
     ValueError: If ``choice`` is not a prefix of the params.
@@ -106,18 +97,10 @@ def describe(params: base.Params, choice: Any = None) -> str:
   counts = list(groups.values())
   counts = [('total', sizes)] if choice is None else [*counts, ('total', sizes)]
   counts = [[c, f'{len(sizes):,}', f'{sum(sizes):,}'] for c, sizes in counts]
+  by_leaf = tables.align_columns([title, *rows], '<<<<')
   groups_title = ['group', 'leaves', 'parameters']
-  found = (
-      (title, rows, '<<<<', [c in _LEFT_OUT for *_, c in rows]),
-      (groups_title, counts, '<>>', [c in _LEFT_OUT for c, *_ in counts]),
-  )
-  texts = (
-      '\n'.join(tables.align_columns([title, *rows], sides))
-      for title, rows, sides, _ in found
-  )
-  text = _Text('\n\n'.join(texts))
-  text.tables = found
-  return text
+  by_group = tables.align_columns([groups_title, *counts], '<>>')
+  return _Text('\n'.join([*by_leaf, '', *by_group]))
 
 
 def _show(choice: Any) -> str:

@@ -4,21 +4,17 @@
 
 from collections.abc import Callable, Mapping
 import dataclasses
-import functools
-import inspect
-import re
 from typing import Any, Optional, Union
 
+import jax.numpy as jnp
 import numpy as np
 from optax._src import base
 from optax._src import tables
-from optax.masks import _algebra
 from optax.masks import _base
 from optax.masks import _labels
 from optax.transforms import _clipping
 from optax.transforms import _combining
 from optax.transforms import _leaf_numbers
-from optax.transforms import _mask_checks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,84 +49,62 @@ class _Group:
 class _Groups(_labels.Labels):
   """See `groups`."""
 
-  use = 'to `optax.masks.describe`, and its `lr_mult` to `optax.scale`'
+  use = 'to `optax.masks.describe`, and its `wrap` an optimizer'
 
-  @property
-  def lr_mult(self) -> Callable[[base.Params], base.PyTree]:
-    return _Column(self, 'lr_mult')
-
-  @property
-  def weight_decay(self) -> Callable[[base.Params], base.PyTree]:
-    return _Column(self, 'weight_decay')
-
-  @property
-  def frozen(self) -> _algebra.Mask:
-    return _Frozen(self, 'frozen')
+  def choose(self, flat):
+    groups = super().choose(flat)
+    for i, (leaf, group) in enumerate(zip(flat.leaves, groups, strict=True)):
+      lr_mult = group.lr_mult
+      if not flat.is_choosable[i] or not isinstance(lr_mult, tuple):
+        continue
+      if jnp.shape(leaf)[:1] != (len(lr_mult),):
+        raise ValueError(
+            f"{self!r}: 'lr_mult' has {len(lr_mult)} numbers, one for each of"
+            f' stacked layers, but {flat.paths[i]!r} has the shape'
+            f' {jnp.shape(leaf)}. Choose only stacked params, or give a number.'
+        )
+    return groups
 
   def wrap(
       self,
-      factory: Callable[..., base.GradientTransformation],
-      /,
-      *args: Any,
+      make_optimizer: Callable[..., base.GradientTransformation],
+      *,
       max_norm: Optional[float] = None,
-      **kwargs: Any,
   ) -> base.GradientTransformationExtraArgs:
     """Makes an optimizer that does what the table says.
 
     Args:
-      factory: what makes the optimizer, such as :func:`optax.adamw`, or what
-        :func:`optax.inject_hyperparams` returns for that. Its updates must be
-        proportional to the learning rate.
-      *args: arguments of the factory.
+      make_optimizer: a function that makes the optimizer. It is called once, as
+        ``make_optimizer(weight_decay=...)``, with what any ``weight_decay`` of
+        Optax may be. The updates of the optimizer must be proportional to its
+        learning rate.
       max_norm: the largest global norm of the gradients of what is trained,
         see :func:`optax.clip_by_global_norm`. Without it, they are not clipped.
-      **kwargs: arguments of the factory, all but ``weight_decay`` and what
-        ends like that, which are in the table.
 
     Returns:
       An :class:`optax.GradientTransformationExtraArgs`: a chain that zeroes the
-      gradients of what is frozen, clips, calls the optimizer with the decays of
-      the table, and multiplies its updates. The state has room for what is
-      frozen, as for all params. ``init`` raises a ``ValueError`` as the table
-      itself does.
+      gradients of what is frozen, clips, calls the optimizer, and multiplies
+      its updates. The state has room for what is frozen, as for all params.
+      ``init`` raises a ``ValueError`` as the table itself does.
 
     Raises:
-      TypeError: If ``factory`` is not callable, if ``weight_decay`` is given,
-        be it in a :class:`functools.partial`, or if the factory has no such
-        argument, but the table has decays or the factory has ``**kwargs``.
+      TypeError: If ``make_optimizer`` cannot be called like that.
     """
-    if not callable(factory):
+    if not callable(make_optimizer):
       raise TypeError(
-          'wrap takes a function that makes an optimizer and its arguments, as'
-          f' in `groups.wrap(optax.adamw, 1e-3)`, found {factory!r}.'
-      )
-    is_decay = lambda name: re.search('weight_decay(_rate)?$', name)
-    given = list(filter(is_decay, [*kwargs, *_bound_names(factory)]))
-    if given:
-      raise TypeError(
-          f'wrap takes no {given[0]}: the table has one for each group. Set'
-          ' that of all other params by `groups(..., weight_decay=...)`.'
+          'wrap takes a function that makes an optimizer for a weight decay, as'
+          ' in `groups.wrap(lambda weight_decay: optax.adamw(1e-3,'
+          f' weight_decay=weight_decay))`, found {make_optimizer!r}.'
       )
     decays = {group.weight_decay for group in self.all_labels()}
     # Some optimizers compute with a single number.
-    weight_decay = decays.pop() if len(decays) == 1 else self.weight_decay
-    # Muon has a second one, for the params that it gives to Adam.
-    parameters = inspect.signature(factory).parameters
-    names = list(filter(is_decay, parameters))
-    may_decay = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    if not names and (may_decay or weight_decay != 0):
-      raise TypeError(
-          f'{_algebra.function_name(factory)} has no argument `weight_decay`,'
-          ' but the table has decays, or it may decay by its `**kwargs`. Give'
-          ' it that argument, or chain'
-          ' `optax.add_decayed_weights(groups.weight_decay)` with the'
-          ' optimizer in a function that has neither.'
-      )
-    kwargs |= dict.fromkeys(names, weight_decay)
+    is_single = len(decays) == 1
+    weight_decay = decays.pop() if is_single else _Column(self, 'weight_decay')
     parts = [_leaf_numbers.scale(_Column(self, 'trained'))]
     if max_norm is not None:
       parts.append(_clipping.clip_by_global_norm(max_norm))
-    parts += [factory(*args, **kwargs), _leaf_numbers.scale(self.lr_mult)]
+    parts.append(make_optimizer(weight_decay=weight_decay))
+    parts.append(_leaf_numbers.scale(_Column(self, 'lr_mult')))
     return _combining.chain(*parts)
 
   def __repr__(self):
@@ -139,12 +113,12 @@ class _Groups(_labels.Labels):
 
 
 @dataclasses.dataclass(frozen=True)
-class _Column(_base.Chooser):
+class _Column(_base.Chooser, _leaf_numbers.LeafNumbers):
   """What a table has for each leaf in one of its columns."""
 
   groups: _Groups
   name: str
-  use = 'to `optax.scale` or as a weight decay'
+  use = 'as a weight decay'
 
   def choose(self, flat):
     values = (getattr(group, self.name) for group in self.groups.choose(flat))
@@ -163,27 +137,6 @@ class _Column(_base.Chooser):
 
   def __repr__(self):
     return f'{self.groups!r}.{self.name}'
-
-
-class _Frozen(_Column, _algebra.Mask):
-  """The mask of the params that a table freezes."""
-
-  use = _algebra.Mask.use
-
-
-def _bound_names(factory: Callable[..., Any]) -> list[str]:
-  """Lists the arguments that partial functions have, however nested."""
-  names = []
-  while True:
-    if isinstance(factory, functools.partial):
-      signature = inspect.signature(factory.func)
-      bound = signature.bind_partial(*factory.args, **factory.keywords)
-      names += bound.arguments
-      factory = factory.func
-    elif hasattr(factory, '__wrapped__'):
-      factory = factory.__wrapped__
-    else:
-      return names
 
 
 def groups(
@@ -209,24 +162,14 @@ def groups(
 
   Returns:
     A function from params to a PyTree of rows like the params, for
-    :func:`optax.masks.describe`. Its method ``wrap(factory, *args,
-    max_norm=None, **kwargs)`` makes an optimizer that does all that the table
-    says: it zeroes the gradients of what is frozen, clips by their global norm
-    if ``max_norm`` is given, calls the factory with ``weight_decay`` from the
-    table, and multiplies the updates. It raises a ``TypeError`` if
-    ``weight_decay`` is given too, or if the factory takes none and the table
-    has some. To build a chain yourself, use three attributes, which are
-    functions of the params and raise the errors of :func:`optax.masks.labels`:
-
-    - ``lr_mult``, for :func:`optax.scale`, gives numbers or arrays: 0 for
-      what is frozen. Put it after the optimizer; without it, nothing is
-      multiplied, and what is frozen is trained.
-    - ``weight_decay``, for :func:`optax.add_decayed_weights` and for what calls
-      it, such as :func:`optax.adamw`, gives numbers: 0 for what is frozen.
-    - ``frozen`` is a :class:`optax.masks.Mask`, for :func:`optax.freeze` before
-      a clip, whose norm counts all gradients otherwise. The state has room for
-      what is frozen, as for all params: :func:`optax.selective_transform` takes
-      this mask as its ``freeze_mask`` and saves that room.
+    :func:`optax.masks.describe`. Its method ``wrap(make_optimizer, *,
+    max_norm=None)`` makes an optimizer that does all that the table says: it
+    zeroes the gradients of what is frozen, clips by their global norm if
+    ``max_norm`` is given, calls ``make_optimizer(weight_decay=...)`` for an
+    optimizer with the decays of the table, and multiplies its updates. Hand
+    this argument on to whatever decays: an optimizer such as
+    :func:`optax.contrib.muon` has two decays. ``init`` of what ``wrap`` returns
+    raises the errors of :func:`optax.masks.labels`.
 
   Raises:
     ValueError: If a pattern is not a regular expression, if a row has another
@@ -255,7 +198,10 @@ def groups(
     lr_mult=1, weight_decay=0            1           9
     lr_mult=1, weight_decay=0.01         1          18
     total                                3          45
-    >>> optimizer = groups.wrap(optax.adamw, 1e-3, max_norm=1.0)
+    >>> optimizer = groups.wrap(
+    ...     lambda weight_decay: optax.adamw(1e-3, weight_decay=weight_decay),
+    ...     max_norm=1.0,
+    ... )
 
   References:
     Asked for in `optax#59
@@ -296,19 +242,17 @@ def _make_group(name: str, row: Any, weight_decay: float) -> _Group:
         f' True, the row must have no other key; found {dict(row)!r}.'
     )
   for key, number in numbers.items():
-    try:
-      if key == 'lr_mult':
-        number = _mask_checks.to_numbers(number)
-      numbers[key] = (
-          tuple(number.tolist())
-          if isinstance(number, np.ndarray)
-          else _mask_checks.to_number(number)
-      )
-    except ValueError as error:
-      array = ', or an array of them with one axis' * (key == 'lr_mult')
+    array = np.asarray(number)
+    is_real = any(
+        jnp.issubdtype(array.dtype, kind) for kind in (np.integer, np.floating)
+    )
+    is_shape = array.ndim == 0 or key == 'lr_mult' and array.ndim == 1
+    if not (is_real and is_shape and np.isfinite(array).all()):
       raise ValueError(
-          f'masks.groups: {key!r} of {name} must be a finite number{array},'
-          f' found {number!r}.'
-      ) from error
+          f'masks.groups: {key!r} of {name} must be a finite number'
+          f'{", or an array of them with one axis" * (key == "lr_mult")}, found'
+          f' {number!r}.'
+      )
+    numbers[key] = tuple(array.tolist()) if array.ndim else array.item()
   is_frozen = frozen or not np.any(numbers['lr_mult'])
   return _Group(0, 0) if is_frozen else _Group(**numbers)

@@ -6,14 +6,11 @@
 here is that it is a prefix of the params, and that its leaves can be used.
 """
 
-import collections
-from collections.abc import Callable, Collection, Hashable, Mapping
-import math
+from collections.abc import Callable, Collection, Hashable
 import textwrap
 from typing import Any, Optional
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from optax._src import base
 from optax._src.models import nnx_types
@@ -22,7 +19,6 @@ from optax._src import tree_differences
 from optax.tree_utils import _state_utils
 
 _WANTED_LEAVES = 'the leaves of a mask must be booleans (or 0 or 1)'
-_WANTED_NUMBERS = 'a tree of numbers must have one finite number for each leaf'
 _MUST_BE_STATIC = (
     '{0} are static, but this leaf is traced. Make the {1} outside of the'
     ' function that is traced (by `jax.jit` and the like), or from what is'
@@ -48,30 +44,6 @@ def to_bool(leaf: Any) -> bool:
   except Exception as error:
     raise ValueError(_WANTED_LEAVES) from error
   raise ValueError(_WANTED_LEAVES)
-
-
-def to_number(leaf: Any) -> float:
-  """Gets a Python number, on which a program that is traced may depend."""
-  try:
-    array = np.asarray(leaf)
-    is_real = jnp.issubdtype(array.dtype, np.integer) or jnp.issubdtype(
-        array.dtype, np.floating
-    )
-    if is_real and math.isfinite(array.item()):
-      return array.item()
-  except jax.errors.TracerArrayConversionError as error:
-    trees = 'numbers of leaves', 'tree of numbers'
-    raise ValueError(_MUST_BE_STATIC.format(*trees)) from error
-  except Exception as error:
-    raise ValueError(_WANTED_NUMBERS) from error
-  raise ValueError(_WANTED_NUMBERS)
-
-
-def to_numbers(leaf: Any) -> Any:
-  """Gets a Python number, or a NumPy array of numbers for stacked layers."""
-  if np.ndim(leaf) != 1:
-    return to_number(leaf)
-  return np.array([to_number(x) for x in leaf])
 
 
 def check(
@@ -167,38 +139,6 @@ def resolve_for_update(
   if views.subtrees_at(jax.tree.structure(tree), params) is None:
     return get(params)
   return tree
-
-
-def check_transforms(transforms: Any, param_labels: Any) -> None:
-  """Raises an error if the arguments of ``partition`` are the wrong way round.
-
-  Args:
-    transforms: what should be transformations by label.
-    param_labels: what should be labels.
-
-  Raises:
-    TypeError: If they are not.
-  """
-  has_transforms = lambda tree: isinstance(tree, Mapping) and any(
-      isinstance(x, base.GradientTransformation) for x in tree.values()
-  )
-  if not hasattr(transforms, 'items') or has_transforms(param_labels):
-    raise TypeError(
-        '`partition` takes the transformations by label first, and then the'
-        f' labels: `partition({{label: optax.adam(...)}}, labels)`. Its first'
-        f' argument is {transforms!r}.'
-    )
-
-
-def sortable(by_label: dict[Any, Any]) -> dict[Any, Any]:
-  """Gets a dict that JAX can flatten, whatever the labels are."""
-  # JAX sorts the keys of a dict, but not all labels have an order.
-  try:
-    sorted(by_label)
-  except Exception:  # pylint: disable=broad-exception-caught
-    # An order that users wrote may raise anything.
-    return collections.OrderedDict(by_label)
-  return by_label
 
 
 def _check_and_map(tree, params, leaf_fn, name, is_leaf):
