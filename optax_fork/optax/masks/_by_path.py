@@ -4,51 +4,9 @@
 
 import dataclasses
 import re
-from typing import Union
 
 from optax.masks import _algebra
 from optax.masks import _base
-
-
-def parse(name: str, pattern: Union[str, re.Pattern[str]]):
-  """Compiles a pattern, or says why it cannot be compiled."""
-  if isinstance(pattern, re.Pattern) and isinstance(pattern.pattern, str):
-    return pattern
-  if not isinstance(pattern, str):
-    raise TypeError(
-        f'{name} takes regular expressions as strings, found {pattern!r} of'
-        f' type {type(pattern).__name__}.'
-    )
-  try:
-    return re.compile(pattern)
-  except re.error as error:
-    raise ValueError(
-        f'{name}: {pattern!r} is not a regular expression: {error}. In'
-        ' one, .* stands for anything; a * alone does not.'
-    ) from error
-
-
-def show(pattern: re.Pattern[str]) -> str:
-  has_flags = pattern.flags != re.compile('').flags
-  return repr(pattern) if has_flags else repr(pattern.pattern)
-
-
-def no_match(
-    name: str, pattern: re.Pattern[str], flat: _base.FlatParams
-) -> ValueError:
-  """Makes the error for a pattern that chooses nothing."""
-  if flat.paths == ['']:
-    there = 'The params are a single leaf, whose path is empty.'
-  else:
-    paths = [p for p, x in zip(flat.paths, flat.is_choosable) if x]
-    paths = _base.list_paths(paths, pattern.pattern)
-    there = f'The paths, nearest first: {paths}.'
-  others = list(filter(pattern.fullmatch, flat.paths))
-  but = f', but {others[0]!r}, which is not a param' if others else ''
-  return ValueError(
-      f'{name}: {show(pattern)} fully matches no path of the params{but}.'
-      f' {there}'
-  )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,14 +25,29 @@ class _PathMask(_algebra.Mask):
     expected = [p for p, x in zip(whole.paths, whole.is_expected) if x]
     for pattern in self.patterns:
       if not any(map(pattern.fullmatch, expected)):
-        raise no_match(repr(self), pattern, whole)
+        raise self._no_match(pattern, whole)
+
+  def _no_match(self, pattern, flat):
+    """Makes the error for a pattern that chooses nothing."""
+    if flat.paths == ['']:
+      there = 'The params are a single leaf, whose path is empty.'
+    else:
+      paths = [p for p, x in zip(flat.paths, flat.is_choosable) if x]
+      paths = _base.list_paths(paths, pattern.pattern)
+      there = f'The paths, nearest first: {paths}.'
+    others = list(filter(pattern.fullmatch, flat.paths))
+    but = f', but {others[0]!r}, which is not a param' if others else ''
+    return ValueError(
+        f'{self!r}: {pattern.pattern!r} fully matches no path of the'
+        f' params{but}. {there}'
+    )
 
   def __repr__(self):
-    patterns = ', '.join(map(show, self.patterns))
+    patterns = ', '.join(repr(pattern.pattern) for pattern in self.patterns)
     return f'by_path({patterns})'
 
 
-def by_path(*patterns: Union[str, re.Pattern[str]]) -> _algebra.Mask:
+def by_path(*patterns: str) -> _algebra.Mask:
   r"""Makes a mask that is ``True`` for params with one of these paths.
 
   The path of a leaf is written as ``layers/0/weight``, with the names of
@@ -83,8 +56,8 @@ def by_path(*patterns: Union[str, re.Pattern[str]]) -> _algebra.Mask:
   :func:`optax.masks.describe` shows the paths.
 
   Args:
-    *patterns: regular expressions, as strings or compiled. One of them must
-      match the whole path of a leaf for it to be chosen.
+    *patterns: regular expressions. One of them must match the whole path of a
+      leaf for it to be chosen.
 
   Returns:
     A mask function, a :class:`optax.masks.Mask`. It raises a ``ValueError`` if
@@ -115,6 +88,20 @@ def by_path(*patterns: Union[str, re.Pattern[str]]) -> _algebra.Mask:
   """
   if not patterns:
     raise ValueError('masks.by_path takes at least one pattern.')
-  return _PathMask(
-      tuple(parse('by_path', p) for p in patterns)
-  )
+  return _PathMask(tuple(map(_compile, patterns)))
+
+
+def _compile(pattern: str) -> re.Pattern[str]:
+  """Compiles a pattern, or says why it cannot be compiled."""
+  if not isinstance(pattern, str):
+    raise TypeError(
+        f'by_path takes regular expressions as strings, found {pattern!r} of'
+        f' type {type(pattern).__name__}.'
+    )
+  try:
+    return re.compile(pattern)
+  except re.error as error:
+    raise ValueError(
+        f'by_path: {pattern!r} is not a regular expression: {error}. In one, .*'
+        ' stands for anything; a * alone does not.'
+    ) from error

@@ -215,7 +215,7 @@ def groups(
   rest = _make_group('the rest', {}, weight_decay)
   rows = tuple(
       (
-          _labels.parse('masks.groups', selector),
+          _labels.check_selector('masks.groups', selector),
           _make_group(f'the row of {selector!r}', row, weight_decay),
       )
       for selector, row in groups.items()

@@ -4,7 +4,6 @@
 
 from collections.abc import Callable, Hashable, Mapping
 import dataclasses
-import re
 from typing import Any, Union
 
 from optax._src import base
@@ -12,15 +11,14 @@ from optax.masks import _algebra
 from optax.masks import _base
 from optax.masks import _by_path
 
-Selector = Union[str, re.Pattern[str], _algebra.Mask]
-_Parsed = Union[re.Pattern[str], _algebra.Mask]
+Selector = Union[str, _algebra.Mask]
 
 
 @dataclasses.dataclass(frozen=True)
 class Labels(_base.Chooser):
   """See `labels`."""
 
-  labels: tuple[tuple[_Parsed, Any], ...]
+  labels: tuple[tuple[Selector, Any], ...]
   default: Any
 
   def choose(self, flat):
@@ -40,7 +38,7 @@ class Labels(_base.Chooser):
 
   def _find_first(self, flat):
     """Finds the first pattern or mask that chooses each leaf, or None."""
-    chosen = [_choose(selector, flat) for selector, _ in self.labels]
+    chosen = [_to_mask(selector).choose(flat) for selector, _ in self.labels]
     return [
         next((i for i, is_chosen in enumerate(row) if is_chosen), None)
         for row in zip(*chosen, strict=True)
@@ -50,27 +48,25 @@ class Labels(_base.Chooser):
     first = self._find_first(whole)
     expected = [n for n, x in enumerate(whole.is_expected) if x]
     for i, (selector, _) in enumerate(self.labels):
-      if isinstance(selector, _algebra.Mask):
-        selector.check(whole)
+      mask = _to_mask(selector)
+      mask.check(whole)
       if any(first[n] == i for n in expected):
         continue
-      chosen = _choose(selector, whole)
+      chosen = mask.choose(whole)
       for n in expected:
         other = first[n]
         if chosen[n] and other is not None:
           raise ValueError(
-              f'{self!r}: {_show(selector)} is never the first to match:'
+              f'{self!r}: {selector!r} is never the first to match:'
               f' {whole.paths[n]!r}, for example, matches'
-              f' {_show(self.labels[other][0])} before.'
+              f' {self.labels[other][0]!r} before.'
           )
-      if isinstance(selector, re.Pattern):
-        raise _by_path.no_match(repr(self), selector, whole)
 
   def all_labels(self) -> list[Any]:
     return [*(label for _, label in self.labels), self.default]
 
   def show_labels(self) -> str:
-    labels = ', '.join(f'{_show(s)}: {label!r}' for s, label in self.labels)
+    labels = ', '.join(f'{s!r}: {label!r}' for s, label in self.labels)
     return f'{{{labels}}}'
 
   def __repr__(self):
@@ -78,28 +74,19 @@ class Labels(_base.Chooser):
     return f'labels({self.show_labels()}{default})'
 
 
-def parse(name: str, selector: Selector) -> _Parsed:
-  """Compiles a pattern, and leaves a mask as it is."""
-  if isinstance(selector, _algebra.Mask):
-    return selector
-  if not isinstance(selector, (str, re.Pattern)):
+def check_selector(name: str, selector: Selector) -> Selector:
+  """Raises an error if something is neither a pattern nor a mask."""
+  if not isinstance(selector, (str, _algebra.Mask)):
     raise TypeError(
         f'{name} takes regular expressions as strings, or masks of'
         f' `optax.masks`, found {selector!r} of type {type(selector).__name__}.'
     )
-  return _by_path.parse(name, selector)
+  _to_mask(selector)  # It says if it is not a regular expression.
+  return selector
 
 
-def _choose(selector: _Parsed, flat: _base.FlatParams) -> list[bool]:
-  """Returns a bool for each leaf, and any for holes."""
-  if isinstance(selector, re.Pattern):
-    return [bool(selector.fullmatch(path)) for path in flat.paths]
-  return _algebra.choose(selector, flat)
-
-
-def _show(selector: _Parsed) -> str:
-  is_pattern = isinstance(selector, re.Pattern)
-  return _by_path.show(selector) if is_pattern else repr(selector)
+def _to_mask(selector: Selector) -> _algebra.Mask:
+  return _by_path.by_path(selector) if isinstance(selector, str) else selector
 
 
 def labels(
@@ -125,8 +112,8 @@ def labels(
 
   Raises:
     ValueError: If a pattern is not a regular expression, or if none is given.
-    TypeError: If a pattern is neither a string nor a mask, a label cannot be
-      hashed, or ``labels`` is not a mapping.
+    TypeError: If a pattern is neither a string nor a mask, or ``labels`` is not
+      a mapping.
 
   Examples:
     >>> import jax.numpy as jnp
@@ -143,13 +130,5 @@ def labels(
     raise TypeError(f'masks.labels takes a mapping, found {labels!r}.')
   if not labels:
     raise ValueError('masks.labels takes at least one pattern.')
-  for pattern, label in labels.items():
-    if not isinstance(label, Hashable):
-      raise TypeError(
-          f'masks.labels: the label of {pattern!r} must be hashable, found'
-          f' {label!r}.'
-      )
-  return Labels(
-      tuple((parse('masks.labels', s), label) for s, label in labels.items()),
-      default,
-  )
+  rows = [(check_selector('masks.labels', s), x) for s, x in labels.items()]
+  return Labels(tuple(rows), default)

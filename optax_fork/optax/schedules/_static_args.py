@@ -18,40 +18,28 @@ from optax._src import base
 from optax._src import params_fn
 
 # Arguments of Optax's own factories that are static although they are numbers,
-# since Python control flow reads them, or functions typed like a schedule.
+# since Python control flow reads them.
 STATIC_ARGS = {
     'adafactor': {'min_dim_size_to_factor'},
     'adaptive_grad_clip': {'axis'},
-    'adopt': {'clip_value_fn'},
-    'conditionally_mask': {'should_transform_fn'},
-    'conditionally_transform': {'should_transform_fn'},
     'galore': {'rank'},
-    'lbfgs': {'aux_like', 'memory_size'},
+    'lbfgs': {'memory_size'},
     'lookahead': {'sync_period'},
     'mechanize': {'num_betas'},
     'reduce_on_plateau': {'factor', 'rtol', 'atol'},
     'sam': {'sync_period'},
-    'scale_by_adopt': {'clip_value_fn'},
-    'scale_by_backtracking_linesearch': {'aux_like'},
     'scale_by_factored_rms': {'min_dim_size_to_factor'},
     'scale_by_galore': {'rank'},
     'scale_by_lbfgs': {'memory_size'},
-    'scale_by_schedule': {'step_size_fn'},
     'scale_by_sm3': {'b2'},
-    'scale_by_zoom_linesearch': {'aux_like'},
     'schedule_free_adamw': {'warmup_steps'},
     'schedule_free_sgd': {'warmup_steps'},
 }
 
 # The name decides first, as factories written by users have few annotations.
 _MASK_NAME = re.compile(r'(^|_)(mask|labels|dimension_numbers)$')
-_BY_NAME = 'an argument of this name is static'
-_LISTED = 'in static_args'
-_STATIC_TYPES = {
-    bool: 'a bool',
-    type: 'a class',
-    params_fn.ParamsFn: 'made by optax.masks',
-}
+# So are functions that are not schedules, and what outputs are like.
+_OTHER_NAMES = '_fn', '_like'
 
 
 def are_arguments(names: set[str], signature: inspect.Signature) -> bool:
@@ -63,10 +51,8 @@ def are_arguments(names: set[str], signature: inspect.Signature) -> bool:
 
 def static_by_default(
     factory: Callable[..., Any],
-) -> Callable[[str, Any], str]:
-  """Returns ``why_static(name, value)`` for factory's arguments.
-
-  It returns the reason, or the empty string for what is not static.
+) -> Callable[[str, Any], bool]:
+  """Returns ``is_static(name, value)`` for factory's arguments.
 
   A callable is a schedule unless it is a class, a mask or labels made by
   ``optax.masks``, or its argument is a mask, labels or dimension numbers by
@@ -86,53 +72,43 @@ def static_by_default(
   is_optax = module.startswith('optax.') and found is factory
   static_args = STATIC_ARGS.get(factory_name, set())
 
-  def why_static(name, value):
-    for kind, reason in _STATIC_TYPES.items():
-      if isinstance(value, kind):
-        return reason
+  def is_static(name, value):
+    if isinstance(value, (bool, type, params_fn.ParamsFn)):
+      return True
     is_mask = bool(_MASK_NAME.search(name))
     if isinstance(value, base.StatefulSchedule):
       # A callable PyTree may happen to have methods of the same names.
-      is_schedule = not is_mask or jax.tree_util.all_leaves([value])
-      return '' if is_schedule else _BY_NAME
+      return is_mask and not jax.tree_util.all_leaves([value])
     if is_mask and (is_optax or callable(value)):
-      return _BY_NAME
-    # A schedule may return a number that Python reads.
-    is_schedule = callable(value) and not name.endswith(('_fn', '_like'))
-    if is_optax and name in static_args and not is_schedule:
-      return 'Optax cannot take it traced'
-    if callable(value) and not _admits_schedule(annotations.get(name, Any)):
-      return 'annotated as another function'
-    return ''
+      return True
+    if is_optax and name.endswith(_OTHER_NAMES):
+      return True
+    if callable(value):
+      return not _admits_schedule(annotations.get(name, Any))
+    return is_optax and name in static_args
 
-  return why_static
+  return is_static
 
 
-def named_arguments(
-    factory: Callable[..., Any],
-    bound_arguments: inspect.BoundArguments,
-    static_args: set[str],
-) -> Iterator[tuple[str, Any, str]]:
-  """Yields the name and value of each argument, and why it is static if it is.
+def _named_arguments(
+    bound_arguments: inspect.BoundArguments, static_args: set[str]
+) -> Iterator[tuple[str, Any, bool]]:
+  """Yields the name and value of each argument, and if it is in static_args.
 
-  What comes through ``**kwargs`` is an argument like any other. ``*args`` have
-  no names and are left out.
+  What comes through ``**kwargs`` is an argument like any other, and all of it
+  is static if the name of ``**kwargs`` is. ``*args`` have no names and are left
+  out.
 
   Args:
-    factory: the factory that ``inject_hyperparams`` wraps.
-    bound_arguments: all its arguments, defaults included.
-    static_args: names of arguments that are static in any case; if the name of
-      ``**kwargs`` is among them, all that comes through it is static.
+    bound_arguments: the arguments of a factory, defaults included.
+    static_args: names of arguments that are static in any case.
   """
-  why_static = static_by_default(factory)
   for name, parameter in bound_arguments.signature.parameters.items():
     value = bound_arguments.arguments[name]
     if parameter.kind is not parameter.VAR_POSITIONAL:
       is_kwargs = parameter.kind is parameter.VAR_KEYWORD
       for key, item in value.items() if is_kwargs else [(name, value)]:
-        is_listed = not static_args.isdisjoint((name, key))
-        reason = _LISTED if is_listed else why_static(key, item)
-        yield key, item, reason
+        yield key, item, not static_args.isdisjoint((name, key))
 
 
 def bind_static(
@@ -142,7 +118,7 @@ def bind_static(
 ) -> tuple[Callable[..., Any], dict[str, Any]]:
   """Returns factory with static arguments bound, and the others by name.
 
-  The arguments are those of ``named_arguments``. ``*args`` have no names, so
+  The arguments are those of ``_named_arguments``. ``*args`` have no names, so
   they are static.
   """
   leading, args = [], ()
@@ -154,13 +130,12 @@ def bind_static(
       # What precedes `*args` cannot be passed by name if there are any.
       leading = names[:position] if args else []
 
+  is_static = static_by_default(factory)
   static, others, listed = {}, {}, set()
-  for name, value, reason in named_arguments(
-      factory, bound_arguments, static_args
-  ):
-    if reason:
+  for name, value, is_listed in _named_arguments(bound_arguments, static_args):
+    if is_listed or is_static(name, value):
       static[name] = value
-      listed |= {name} if reason == _LISTED else set()
+      listed |= {name} if is_listed else set()
     elif callable(value) and not isinstance(value, base.StatefulSchedule):
       others[name] = _checked_schedule(name, value)
     else:
