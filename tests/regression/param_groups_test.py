@@ -21,21 +21,23 @@ _ROWS = {
     _LAST & _MATRICES: {'lr_mult': 4.0},
 }
 _FACTORIES = {
-    'adamw': lambda decay: optax.adamw(0.1, weight_decay=decay),
-    'lion': lambda decay: optax.lion(0.1, weight_decay=decay),
-    'lamb': lambda decay: optax.lamb(0.1, weight_decay=decay),
-    'lars': lambda decay: optax.lars(0.1, weight_decay=decay),
-    'adafactor': lambda decay: optax.adafactor(0.1, weight_decay_rate=decay),
-    'adan': lambda decay: optax.adan(0.1, weight_decay=decay),
-    'muon': lambda decay: optax.contrib.muon(
-        0.1, weight_decay=decay, adam_weight_decay=decay
+    'adamw': lambda weight_decay: optax.adamw(0.1, weight_decay=weight_decay),
+    'lion': lambda weight_decay: optax.lion(0.1, weight_decay=weight_decay),
+    'lamb': lambda weight_decay: optax.lamb(0.1, weight_decay=weight_decay),
+    'lars': lambda weight_decay: optax.lars(0.1, weight_decay=weight_decay),
+    'adafactor': lambda weight_decay: optax.adafactor(
+        0.1, weight_decay_rate=weight_decay
     ),
-    'schedule_free': lambda decay: optax.contrib.schedule_free_adamw(
-        0.1, weight_decay=decay
+    'adan': lambda weight_decay: optax.adan(0.1, weight_decay=weight_decay),
+    'muon': lambda weight_decay: optax.contrib.muon(
+        0.1, weight_decay=weight_decay, adam_weight_decay=weight_decay
     ),
-    'injected': lambda decay: optax.inject_hyperparams(
+    'schedule_free': lambda weight_decay: optax.contrib.schedule_free_adamw(
+        0.1, weight_decay=weight_decay
+    ),
+    'injected': lambda weight_decay: optax.inject_hyperparams(
         optax.adamw, static_args='weight_decay'
-    )(optax.linear_schedule(0.1, 0.0, 9), weight_decay=decay),
+    )(optax.linear_schedule(0.1, 0.0, 9), weight_decay=weight_decay),
 }  # fmt: skip
 
 
@@ -57,12 +59,10 @@ class ParamGroupsTest(chex.TestCase):
     model = make()
     params, _ = models.params_of(model)
     groups = optax.masks.groups(_ROWS, weight_decay=0.5)
-    transform = optax.chain(
-        optax.freeze(groups.frozen),
-        optax.inject_hyperparams(optax.adamw)(
-            0.25, weight_decay=groups.weight_decay
-        ),
-        optax.scale(groups.lr_mult),
+    transform = groups.wrap(
+        lambda weight_decay: optax.inject_hyperparams(optax.adamw)(
+            0.25, weight_decay=weight_decay
+        )
     )
     state = transform.init(model)
     state = optax.tree.set(state, learning_rate=jnp.float32(0.125))
@@ -83,35 +83,24 @@ class ParamGroupsTest(chex.TestCase):
     model = models.MODELS['mlp']()
     params, _ = models.params_of(model)
     groups = optax.masks.groups({_LAST: {'lr_mult': 1}}, weight_decay=0.1)
-    plain = make(0.1)
-    grouped = optax.chain(
-        make(groups.weight_decay), optax.scale(groups.lr_mult)
-    )
     found, wanted = (
         _digests(_program(transform, model, params))
-        for transform in (grouped, plain)
+        for transform in (groups.wrap(make), make(0.1))
     )
     self.assertEqual(found, wanted)
 
-  def test_selective_transform_saves_room(self):
-    model = models.MODELS['mlp']()
-    params, _ = models.params_of(model)
-    groups = optax.masks.groups(_ROWS)
-    adamw = optax.chain(
-        optax.adamw(0.1, weight_decay=groups.weight_decay),
-        optax.scale(groups.lr_mult),
+  @named(_FACTORIES)
+  def test_decays_of_each_param(self, make):
+    """A decay that only some have is that of an optimizer of these alone."""
+    params = {'a': jnp.ones((2, 2)), 'b': jnp.full((2, 2), 2.0)}
+    zeros = jax.tree.map(jnp.zeros_like, params)
+    groups = optax.masks.groups({'a': {'weight_decay': 0.1}})
+    found, plain = groups.wrap(make), make(0.1)
+    (found, _), (wanted, _) = (
+        tx.update(zeros, tx.init(params), params) for tx in (found, plain)
     )
-    frozen = optax.selective_transform(adamw, freeze_mask=groups.frozen)
-    sizes = []
-    for transform in (adamw, frozen):
-      state = jax.eval_shape(transform.init, params)
-      _, new_state = jax.eval_shape(
-          lambda s, t=transform: t.update(params, s, model), state
-      )
-      for tree in (state, new_state):
-        sizes.append(sum(leaf.size for leaf in jax.tree.leaves(tree)))
-    saved = 2 * params.layers[0].weight.size
-    self.assertEqual(sizes, 2 * sizes[:1] + 2 * [sizes[0] - saved])
+    chex.assert_trees_all_equal(found['a'], wanted['a'])
+    self.assertFalse(found['b'].any())
 
 
 _RAW = [name for name in models.MODELS if name != 'arrays']

@@ -14,31 +14,7 @@ import optax
 from optax._src.models import raw_model_test_case
 
 
-class NoTransformationTest(parameterized.TestCase):
-
-  @parameterized.parameters(
-      (lambda: optax.chain(optax.clip(1.0), optax.adam), r'call it: `adam\('),
-      (lambda: optax.chain([optax.sgd(0.1)]), r'chain\(\*transformations\)'),
-      (lambda: optax.chain(optax.clip(1.0), 0.1), '^0.1 is not a gradient'),
-      (lambda: optax.masked(optax.adam, True), r'call it: `adam\('),
-      (lambda: optax.MultiSteps(optax.adam, 2), r'call it: `adam\('),
-      (
-          lambda: optax.partition({'a': optax.adam}, {'w': 'a'}),
-          r'call it: `adam\(',
-      ),
-      (
-          lambda: optax.partition({'w': 'a'}, {'a': optax.sgd(0.1)}),
-          "by label first.*{'w': 'a'}",
-      ),
-      (
-          lambda: optax.partition(lambda _: 'a', {'a': optax.sgd(0.1)}),
-          'by label first',
-      ),
-      (lambda: optax.partition({'w': 'a'}, lambda _: 'a'), "^'a' is not a"),
-  )
-  def test_error(self, make, message):
-    with self.assertRaisesRegex(TypeError, message):
-      make()
+class ArgumentsTest(absltest.TestCase):
 
   def test_what_has_both_functions_is_a_transformation(self):
 
@@ -218,16 +194,6 @@ class NoteTest(parameterized.TestCase):
         ),
         TypeError, "`value_fn` .* at 'activation'",
     )  # fmt: skip
-
-  def test_model_given_to_a_function_of_trees(self):
-    model = {'w': jnp.ones(2), 'f': jnp.tanh}
-    self._assert_noted(
-        lambda: optax.tree.scale(2.0, model), TypeError, 'optax.masks.params'
-    )
-    counted, named = model | {'f': 3}, model | {'f': 'relu'}
-    self._assert_noted(
-        lambda: optax.tree.add(counted, named), TypeError, "'relu' at 'f'"
-    )
 
   @parameterized.parameters(ValueError, TypeError, AttributeError, KeyError)
   def test_exceptions_of_the_user_arrive_as_they_are(self, base):

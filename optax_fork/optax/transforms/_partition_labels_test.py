@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests for the labels that `partition` takes."""
 
-import collections
 import dataclasses
 import enum
 import functools
@@ -61,13 +60,6 @@ def _ndim_labels(ndim, params):
 class _Label(enum.Enum):
   A = 1
   B = 2
-
-
-class _Unordered:
-  """A label whose order raises something else than a TypeError."""
-
-  def __lt__(self, other):
-    raise ValueError('There is no order.')
 
 
 class PartitionLabelsTest(parameterized.TestCase):
@@ -141,29 +133,6 @@ class PartitionLabelsTest(parameterized.TestCase):
       tx.init(params)
     with self.assertRaisesRegex(ValueError, message):
       tx.update(params, state, params)
-
-  @parameterized.named_parameters(
-      ('strings', ['b', 'a'], dict),
-      ('ints_and_bools', [1, False], dict),
-      ('mixed', ['a', 0], collections.OrderedDict),
-      ('enums', [_Label.B, _Label.A], collections.OrderedDict),
-      ('all', ['a', _Label.A, 0], collections.OrderedDict),
-      ('unordered', [_Unordered(), _Unordered()], collections.OrderedDict),
-  )
-  def test_labels_of_any_type(self, labels, expected_type):
-    # JAX sorts the keys of a dict, and enums, or ints and strings, do not sort.
-    params = {i: jnp.ones(2) for i in range(len(labels))}
-    tx = _combining.partition(
-        {label: transform.scale(i + 2.0) for i, label in enumerate(labels)},
-        dict(enumerate(labels)),
-    )
-    state = jax.jit(tx.init)(params)
-    updates, new_state = jax.jit(tx.update)(params, state, params)
-    self.assertEqual(updates.keys(), params.keys())
-    for i in range(len(labels)):
-      test_utils.assert_trees_all_equal(updates[i], jnp.full(2, i + 2.0))
-    for state in (state, new_state, tx.init(params)):
-      self.assertIs(type(state.inner_states), expected_type)
 
   @parameterized.named_parameters(
       ('set', set, r"param_labels\['a'\] is set\(\) of type set: .* hashable"),
