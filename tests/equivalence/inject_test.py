@@ -37,8 +37,6 @@ _NOT_PLAIN = {
 }
 # Where rounding decides: bfloat16, and the variance of one gradient is zero.
 _ILL_CONDITIONED = {'optax.scale_by_stddev(bias_correction=flipped)'}
-# Its first state has weak types on pristine.
-_WEAKLY_TYPED = 'optax.scale_by_backtracking_linesearch('
 
 _FORK = lambda: optax
 
@@ -57,10 +55,6 @@ def _has_plain(label):
   return label not in others and 'bfloat16' not in label
 
 
-def _is_rounded(label):
-  return label.partition('(')[0] in settings.ROUNDED
-
-
 _COMPARED = [
     setting.label
     for setting in settings.of_factories(optax)
@@ -73,14 +67,10 @@ class InjectTest(parameterized.TestCase):
 
   @parameterized.named_parameters((label, label) for label in _COMPARED)
   def test_fork_infers_what_is_right(self, label):
-    # The fork's own line search is another program; settings_test compares it.
-    load = _FORK if _is_rounded(label) else release.load
     found = _run(_FORK, label, 'inferred').programs()
-    wanted = _run(load, label, 'named').programs()
+    wanted = _run(release.load, label, 'named').programs()
     differences = states.differences(found, wanted)
-    if label.startswith(_WEAKLY_TYPED):
-      differences.remove('init, .inner_state.info.num_linesearch_steps')
-    self.assertEqual(differences, [])
+    self.assertEqual(states.without_types_of_a_search(differences), [])
 
   @parameterized.named_parameters((label, label) for label in _COMPARED)
   @pytest.mark.full  # Each is compiled, three times.
@@ -88,11 +78,8 @@ class InjectTest(parameterized.TestCase):
     self.addCleanup(jax.clear_caches)  # Or all that is compiled is kept.
     found = _train(_FORK, label, 'inferred')
     wanted = _train(release.load, label, 'named')
-    if _is_rounded(label):
-      states.assert_near(found, wanted)
-    else:
-      both = map(states.bits, (found, wanted))
-      self.assertEqual(states.differences(*both), [])
+    both = map(states.bits, (found, wanted))
+    self.assertEqual(states.differences(*both), [])
     self._compare_with_plain(label, found)
 
   @parameterized.parameters(sorted(_NOT_ON_PRISTINE))
@@ -111,9 +98,7 @@ class InjectTest(parameterized.TestCase):
             atol=_ATOL + _RTOL * np.max(np.abs(array), initial=0),
         )  # fmt: skip
 
-  @parameterized.parameters(
-      *sorted(_NOT_ON_PRISTINE), *(f'{label}()' for label in settings.ROUNDED)
-  )
+  @parameterized.parameters(sorted(_NOT_ON_PRISTINE))
   def test_what_is_not_as_on_pristine_is_not(self, label):
     found = _run(_FORK, label, 'inferred').programs()
     try:

@@ -505,9 +505,6 @@ RULES = {
     'test_rounding_of_lbfgs': (
         _uses('lbfgs', 'linspace'), _near(1e-4)
     ),
-    'test_function_under_a_zoom_line_search': (
-        _uses('lbfgs|zoom'), _near(1e-5)
-    ),
 }  # fmt: skip
 # Those of patches that are to be sent; all others are of the fork alone.
 SENT = (

@@ -205,7 +205,7 @@ _AS_BOOL = (
 BOOLS = st.booleans().flatmap(
     lambda value: st.sampled_from(_AS_BOOL).map(lambda f: (f(value), value))
 )
-LABELS = ('fit', 'fix', 7)
+LABELS = 'fit', 'fix', 'set'
 LABEL_VALUES = st.sampled_from(LABELS).map(lambda label: (label, label))
 
 

@@ -53,11 +53,6 @@ def _can_unroll_traced_loops():
 UNTRACEABLE = set() if _can_unroll_traced_loops() else {'ns_steps'}
 
 
-# The function under a zoom line search is evaluated at one place, so XLA may
-# fuse it otherwise.
-ROUNDED = ('optax.lbfgs', 'optax.scale_by_zoom_linesearch')
-
-
 @dataclasses.dataclass(frozen=True)
 class Setting:
   label: str

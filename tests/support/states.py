@@ -61,6 +61,17 @@ def differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
   return sorted(path for path in paths if not is_same(path))
 
 
+def without_types_of_a_search(differences: list[str]) -> list[str]:
+  """Leaves out that the first state of a line search has weak types in 0.2.8.
+
+  So a second step has other types there, and is another program.
+  """
+  is_type = re.compile(r'init, .*\.info\.|second step, ').match
+  of_types = list(filter(is_type, differences))
+  has_search = any('.info.' in path for path in of_types)
+  return [x for x in differences if not (has_search and x in of_types)]
+
+
 def assert_near(
     found: dict[str, np.ndarray], wanted: dict[str, np.ndarray], message=''
 ) -> None:

@@ -33,12 +33,6 @@ class ArgumentsTest(absltest.TestCase):
     updates, _ = optimizer.update(params, optimizer.init(params), params)
     self.assertEqual(updates.tolist(), [-0.5, -0.5])
 
-  def test_state_of_a_chain_that_is_a_dict(self):
-    optimizer = optax.sgd(0.1)  # A chain of two.
-    params = {'w': jnp.ones(2), 'b': jnp.ones(())}
-    with self.assertRaisesRegex(ValueError, 'in this order'):
-      optimizer.update(params, params, optimizer.init(params))
-
 
 class NoteTest(parameterized.TestCase):
   """An exception arrives as it is. From Python 3.11 on, it has a note."""
