@@ -34,9 +34,6 @@ _TOPICS = {
     'set numbers for groups of params': ('optax.masks.groups',),
     'train a part of the params': ('optax.masks.split', 'optax.masks.join'),
     'train raw models': ('optax.masks.params',),
-    'change numbers while training': (
-        'optax.schedules.describe_hyperparams',
-    ),
     'use states': ('optax.tree.carry_over', 'optax.tree.CarriedOver'),
 }
 
