@@ -423,6 +423,18 @@ class LBFGSTest(parameterized.TestCase):
       found.append([x.weak_type for x in jax.tree.leaves(state.info)])
     self.assertEqual(found, [[True] * 3, [False] * 3])
 
+  @pytest.mark.sent
+  def test_first_state_that_keeps_the_params(self):
+    params = {'w': jnp.ones(2)}
+    found = [
+        any(leaf is params['w'] for leaf in jax.tree.leaves(state))
+        for state in (
+            library.contrib.madgrad(0.1).init(params)
+            for library in (pristine.load(), optax)
+        )
+    ]
+    self.assertEqual(found, [True, False])
+
   def test_pair_of_lbfgs_that_is_not_finite(self):
     grads = [1.0, jnp.nan, 1.1, 1.2]
     found = [self._steps(lib, grads)[1] for lib in (pristine.load(), optax)]

@@ -465,6 +465,8 @@ def _has_same_dtypes(program: programs.Program) -> bool:
   return not _is_mixed(program) and not has_schedule
 
 
+_KEEPS_PARAMS = 'cocob|dog|dowg|lbfgs|madgrad|mechanize|prodigy|sam'
+
 # By the test that shows a row: what programs it is about, and its rule.
 RULES = {
     'test_freeze_mask_that_is_no_tree_of_bools': (
@@ -502,6 +504,9 @@ RULES = {
     'test_types_of_a_fresh_line_search': (
         _uses('lbfgs|linesearch'), _without_weak_types(r'\.info\.')
     ),
+    'test_first_state_that_keeps_the_params': (
+        _uses(_KEEPS_PARAMS, 'apply_if_finite|conditionally'), _near(1e-5)
+    ),
     'test_rounding_of_lbfgs': (
         _uses('lbfgs', 'linspace'), _near(1e-4)
     ),
@@ -513,6 +518,7 @@ SENT = (
     'test_injected_numbers_and_params_of_low_precision',
     'test_state_without_schedule_free',
     'test_types_of_a_fresh_line_search',
+    'test_first_state_that_keeps_the_params',
 )
 
 

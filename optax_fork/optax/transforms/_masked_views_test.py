@@ -161,6 +161,27 @@ class FlattenedViewTest(parameterized.TestCase):
         seen, [{'a': 2.0 * params['a'], 'b': 2.0 * params['b'], 'n': 3}]
     )
 
+  def test_what_has_other_shapes_is_no_view(self):
+    """A scalar is a leaf, as the flat params are."""
+    params = {'a': jnp.ones(2), 'b': jnp.ones(())}
+
+    def update_fn(updates, state, params, *, value_fn, grad_fn):
+      self.assertEqual(value_fn(jnp.float32(2.0)), 4.0)
+      self.assertEqual(jnp.shape(grad_fn(params)), ())
+      return updates, state
+
+    tx = _layouts.flatten(
+        base.GradientTransformationExtraArgs(base.init_empty_state, update_fn)
+    )
+    tx.update(
+        params,
+        tx.init(params),
+        params,
+        value_fn=lambda x: 2.0 * x,
+        grad_fn=lambda p: jnp.sum(p['a']),
+    )
+
+
 
 if __name__ == '__main__':
   absltest.main()

@@ -41,7 +41,6 @@ def view_extra_args(
   """
 
   def wrap(name, fn):
-    treedef = jax.tree.structure(params_view)
     first = _name_of_params(fn)
 
     # Line searches look for the names of the arguments in the signature, which
@@ -51,7 +50,7 @@ def view_extra_args(
       view = args[0] if args else kwargs.get(first)
       # User transforms may call their own functions of the same names with
       # something else.
-      if jax.tree.structure(view) != treedef:
+      if not views.same_layout(view, params_view):
         return fn(*args, **kwargs)
       if args:
         args = (to_full(view), *args[1:])

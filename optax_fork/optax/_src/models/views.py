@@ -142,8 +142,12 @@ def align_model(params: Any, updates: Any) -> Any:
 
 def is_part_of(part: Any, full: Any) -> bool:
   """Whether a tree is like another, but for what it lacks."""
-  treedef = jax.tree.structure(part, is_leaf=is_hole)
-  return subtrees_at(treedef, full) is not None
+  leaves, treedef = jax.tree.flatten(part, is_leaf=is_hole)
+  nodes = subtrees_at(treedef, full)
+  return nodes is not None and all(
+      is_hole(leaf) or same_layout(leaf, node)
+      for leaf, node in zip(leaves, nodes)
+  )
 
 
 def same_layout(view: Any, full: Any) -> bool:
