@@ -5,8 +5,6 @@
 import shutil
 from typing import Any
 
-import numpy as np
-
 _GAP = '  '
 _MIN_WIDTH = 12  # Of a column that is made narrower.
 
@@ -44,6 +42,6 @@ def _shorten(cell: str, width: int) -> str:
 
 def show_number(x: Any) -> str:
   """Shows numbers without the digits that only rounding has made."""
-  if isinstance(x, (tuple, np.ndarray)):
+  if isinstance(x, tuple):
     return '[' + ', '.join(map(show_number, x)) + ']'
   return f'{x:.10g}' if isinstance(x, float) else str(x)

@@ -25,25 +25,13 @@ class FlatParams:
 
   def __init__(self, params: base.Params):
     self.params = params
-
-  @functools.cached_property
-  def _flat(self):
-    return jax.tree.flatten(self.params, is_leaf=views.is_hole)
-
-  @property
-  def leaves(self) -> list[Any]:
-    return self._flat[0]
-
-  @property
-  def treedef(self) -> jax.tree_util.PyTreeDef:
-    return self._flat[1]
+    self.leaves, self.treedef = jax.tree.flatten(params, is_leaf=views.is_hole)
 
   @functools.cached_property
   def paths(self) -> list[str]:
-    entries, treedef = jax.tree_util.tree_flatten_with_path(
+    entries = jax.tree_util.tree_leaves_with_path(
         self.params, is_leaf=views.is_hole
     )
-    self._flat = [leaf for _, leaf in entries], treedef
     paths = [_path(keys) for keys, _ in entries]
     if any(path.endswith('/value') for path in paths):
       # Optimizers of NNX see variables in `init`, their values in `update`.

@@ -7,7 +7,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from optax._src import base
 from optax._src.models import seam
 from optax._src.models import views
@@ -94,8 +93,8 @@ def describe(params: base.Params, choice: Any = None) -> str:
     group = groups.setdefault((type(c), repr(c)), (_show(c), []))
     group[1].append(math.prod(shape))
   sizes = [size for _, group in groups.values() for size in group]
-  counts = list(groups.values())
-  counts = [('total', sizes)] if choice is None else [*counts, ('total', sizes)]
+  counts = [] if choice is None else list(groups.values())
+  counts.append(('total', sizes))
   counts = [[c, f'{len(sizes):,}', f'{sum(sizes):,}'] for c, sizes in counts]
   by_leaf = tables.align_columns([title, *rows], '<<<<')
   groups_title = ['group', 'leaves', 'parameters']
@@ -104,5 +103,5 @@ def describe(params: base.Params, choice: Any = None) -> str:
 
 
 def _show(choice: Any) -> str:
-  is_number = isinstance(choice, (float, np.ndarray))
-  return tables.show_number(choice) if is_number else str(choice)
+  is_float = isinstance(choice, float)
+  return tables.show_number(choice) if is_float else str(choice)

@@ -86,12 +86,6 @@ def _name_of_params(fn: Callable[..., Any]) -> str:
   return 'params'
 
 
-def get_output(extra_args: dict[str, Any]) -> dict[str, Any]:
-  """Gets what belongs to ``value_fn``, its auxiliary output, by name."""
-  is_output = 'value_fn' in extra_args and 'aux' in extra_args
-  return {'aux': extra_args['aux']} if is_output else {}
-
-
 def align(
     updates: Any, params: Any, extra_args: dict[str, Any]
 ) -> tuple[Any, dict[str, Any]]:

@@ -33,7 +33,8 @@ def mask(
   Returns:
     The view of the params, and the extra args for an optimizer that sees it.
   """
-  masked_args = masked_args | callbacks.get_output(extra_args)
+  if 'value_fn' in extra_args and 'aux' in extra_args:  # An output of it.
+    masked_args = masked_args | {'aux': extra_args['aux']}
   if params is None:
     return None, masked_args
   view = mask_pytree(params)
