@@ -12,9 +12,9 @@ from matplotlib import figure
 from matplotlib import lines
 from matplotlib import patches
 
-_SLOT = 0.17  # Inches of height for one case.
-_WIDTH = 5.6  # Inches of a column.
-_SIZE = 8  # Points of text.
+_SLOT = 0.19  # Inches of height for one case.
+_WIDTH = 7.5  # Inches.
+_SIZE = 9  # Points of text.
 # Their cases have one name for what is measured and two for on what.
 _BY_MEASURE = ('adamw overhead', 'lbfgs compile')
 _Ratio = dict[str, float]
@@ -90,18 +90,6 @@ def _blocks(listed: list[Row]) -> dict[str, list[Row]]:
   return blocks
 
 
-def _columns(blocks: dict[str, list[Row]]) -> list[dict[str, list[Row]]]:
-  """Returns the blocks in two columns that are as equal as can be."""
-  names = list(blocks)
-  height = lambda part: sum(2 + len(blocks[name]) for name in part)
-  cut = min(
-      range(1, len(names) + 1),
-      key=lambda cut: max(height(names[:cut]), height(names[cut:])),
-  )
-  parts = [names[:cut], names[cut:]]
-  return [{name: blocks[name] for name in part} for part in parts if part]
-
-
 def _draw_bar(axes, row: Row, height: int) -> None:
   """Draws one case, from the line at 100 % to the fork's ratio."""
   color, _ = plots.STYLES[peers.FORK]
@@ -127,7 +115,7 @@ def _draw_bar(axes, row: Row, height: int) -> None:
 
 
 def _fill(axes, blocks: dict[str, list[Row]], heights: int) -> None:
-  """Draws a column."""
+  """Draws all cases, one below the other."""
   height, ticks, percents = 0, {}, {}
   for block, part in blocks.items():
     baselines = dict.fromkeys(row.baseline for row in part)
@@ -198,22 +186,16 @@ def _legend(listed: list[Row]) -> list:
 
 
 def draw(listed: list[Row]) -> figure.Figure:
-  """Returns the picture."""
-  columns = _columns(_blocks(listed))
-  heights = max(
-      sum(2 + len(part) for part in blocks.values()) for blocks in columns
-  )
-  drawn = figure.Figure(
-      (_WIDTH * len(columns), 1.3 + _SLOT * heights), layout='constrained'
-  )
-  all_axes = drawn.subplots(1, len(columns), squeeze=False)[0]
-  limits = _limits(listed)
-  for axes, blocks in zip(all_axes, columns):
-    _fill(axes, blocks, heights)
-    axes.set_xlim(limits)
-    plots.label_ticks(axes.xaxis, is_ratio=True)
+  """Returns the picture, which is as wide as a page."""
+  blocks = _blocks(listed)
+  heights = sum(2 + len(part) for part in blocks.values())
+  drawn = figure.Figure((_WIDTH, 1.3 + _SLOT * heights), layout='constrained')
+  axes = drawn.subplots()
+  _fill(axes, blocks, heights)
+  axes.set_xlim(_limits(listed))
+  plots.label_ticks(axes.xaxis, is_ratio=True)
   drawn.legend(
-      handles=_legend(listed), loc='outside upper center', ncols=3,
+      handles=_legend(listed), loc='outside upper center', ncols=2,
       fontsize=_SIZE, title='time, on a log scale', title_fontsize=_SIZE,
   )  # fmt: skip
   return drawn
