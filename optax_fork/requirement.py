@@ -30,9 +30,9 @@ def require(version: str) -> None:
   if found is None or _parse(found) < wanted:
     where = f'{found or "another Optax"}, in {root}' if root else 'no Optax'
     raise ImportError(
-        f'Version {version} of the fork of Optax, or a later one, is needed;'
-        f' there is {where}. Install the fork from a checkout of it, or from a'
-        ' wheel: its README says how.'
+        f'This needs version {version} of the fork of Optax, or a later one,'
+        f' but there is {where}. Install the fork from a checkout of it, or'
+        ' from a wheel: its README says how.'
     )
 
 

@@ -19,7 +19,7 @@ EXAMPLE = 'status --json'
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
-      '--json', action='store_true', help='print what was found for programs'
+      '--json', action='store_true', help='print it as JSON, for programs'
   )
   parser.add_argument(
       '--newer',

@@ -44,7 +44,7 @@ def _find(checkout: pathlib.Path) -> importlib.metadata.Distribution:
   )
   if found is None:
     raise optax_fork.ForkError(
-        f'The build needs Optax {wanted}; the build environment has none.'
+        f'The build needs Optax {wanted}, but its environment has none.'
         + way_out
     )
   if found.version != wanted:

@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     from optax_fork.demo import show  # pylint: disable=import-outside-toplevel
   except ImportError as error:
     raise optax_fork.ForkError(
-        f'The demo cannot import all that it needs: {error}. Run'
+        f'The demo needs something that cannot be imported: {error}. Run'
         ' `pip install ".[demo]"` in a checkout of the fork.'
     ) from error
   show.show(args.steps, args.files)

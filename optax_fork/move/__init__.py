@@ -22,10 +22,10 @@ from optax_fork.release import download
 from optax_fork.release import pin
 
 DESCRIPTION = (
-    'Move the pin and the series to another release of Optax. All is made in'
-    ' work/move: the pin, the patches and the work tree stay as they are until'
-    ' the new series is exported and checked there. Run it again after a'
-    ' conflict, or where it was killed.'
+    'Move the pin and the series to another release of Optax. This happens in'
+    ' work/move: the pin, the patches and the work tree do not change until the'
+    ' new series is exported and checked there. Run it again after a conflict,'
+    ' or if it was killed.'
 )
 EXAMPLE = 'move 0.2.9'
 
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   group.add_argument(
       '--undo',
       action='store_true',
-      help='drop a move that has not come to its end',
+      help='drop a move that is not finished',
   )
 
 
@@ -88,8 +88,8 @@ def move(checkout: pathlib.Path, version: str) -> str:
   progress = picking.load(root)
   if progress.version != version:
     raise optax_fork.ForkError(
-        f'A move to Optax {progress.version} is under way in {root}. Go on with'
-        ' it, or drop it first: `python -m optax_fork move --undo`.'
+        f'A move to Optax {progress.version} has begun in {root}. Finish it, or'
+        ' drop it first: `python -m optax_fork move --undo`.'
     )
   if not progress.proven:
     picking.pick(progress)
@@ -210,10 +210,10 @@ def _prove(progress: picking.Progress) -> None:
     _tool(progress.fork, 'check')
   except optax_fork.ForkError as error:
     raise optax_fork.ForkError(
-        f'The series is on Optax {progress.version} and does not pass yet:\n'
-        f'{error}\nPut it right in {progress.tree}, where a patch is a commit,'
-        f' or in {progress.fork}, where its row is. Then run `python -m'
-        f' optax_fork move {progress.version}` again; `move --undo` drops all.'
+        f'The series is on Optax {progress.version}, but does not pass yet:\n'
+        f'{error}\nFix it in {progress.tree}, where each patch is a commit, or'
+        f' in {progress.fork}, where its row is. Then run `python -m optax_fork'
+        f' move {progress.version}` again; `move --undo` drops everything.'
     ) from error
 
 

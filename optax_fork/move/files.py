@@ -52,9 +52,9 @@ def refuse_changed(checkout: pathlib.Path, *known: pathlib.Path) -> None:
   ]
   if changed:
     raise optax_fork.ForkError(
-        'These files were changed since the move began, and the move changes'
-        f' them: {", ".join(changed)}. Put them back, or begin again: `python'
-        ' -m optax_fork move --undo`.'
+        'You changed these files since the move began, and the move changes'
+        f' them, too: {", ".join(changed)}. Restore them, or begin again:'
+        ' `python -m optax_fork move --undo`.'
     )
 
 

@@ -39,7 +39,7 @@ def write_version(checkout: pathlib.Path, old: str, version: str) -> None:
     text, count = re.subn(pattern, new, path.read_text('utf-8'))
     if not count:
       raise optax_fork.ForkError(
-          f'{path} names Optax {old} nowhere that {pattern!r} finds.'
+          f'{pattern!r} finds no Optax {old} in {path}.'
       )
     _write(path, text)
 

@@ -85,8 +85,8 @@ def refuse_files(checkout: pathlib.Path, tree: pathlib.Path) -> None:
     if _is_in_git(tree, name):
       raise _taken(source, name)
     raise optax_fork.ForkError(
-        f'{there} was a link to {source} and is a file now: some editors and'
-        ' `sed -i` write a new one. Keep the one that you want, then run'
+        f'{there} was a link to {source} and is now a file: some editors, and'
+        ' `sed -i`, replace links. Keep the one that you want, then run'
         f' `python -m optax_fork checkout`:\n  mv {there} {source}\nor, to drop'
         f' what the work tree has,\n  rm {there}'
     )

@@ -56,8 +56,8 @@ def check(patches: pathlib.Path) -> str:
   readme = patches / series.README
   if table.write(readme, found) != readme.read_text('utf-8'):
     raise optax_fork.ForkError(
-        f'{readme}: the table is not as `python -m optax_fork export` writes'
-        ' it.'
+        f'{readme}: the table is out of date. `python -m optax_fork export`'
+        ' writes it.'
     )
   round_trip.prove(patches, patches.parent)
   return (

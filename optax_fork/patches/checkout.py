@@ -16,8 +16,8 @@ from optax_fork.release import pin
 
 DESCRIPTION = (
     'Make a git work tree with one commit per patch, and links to our files. A'
-    ' work tree that is there is renewed when all of it is exported, and'
-    ' otherwise left as it is.'
+    ' work tree that exists is renewed if everything in it is exported, and'
+    ' left alone if not.'
 )
 EXAMPLE = 'checkout work/optax'
 
@@ -74,8 +74,8 @@ def checkout(
   if renewed:
     if work_tree.ref(tree, work_tree.BASE) is None:
       raise optax_fork.ForkError(
-          f'{tree} is there and is not a work tree of the fork; name another'
-          ' directory or move it away.'
+          f'{tree} exists, but is not a work tree of the fork. Name another'
+          ' directory, or move it away.'
       )
     left = _recover(tree)
     added_files.refuse_files(patches.parent, tree)

@@ -64,7 +64,7 @@ def export(patches: pathlib.Path, tree: pathlib.Path) -> str:
     found = series.read(fresh)
     if round_trip.prove(fresh, patches.parent) != files:
       raise optax_fork.ForkError(
-          f'The patches of {tree} do not give its files back.'
+          f'The patches of {tree} do not reproduce its files.'
       )
     text = table.write(patches / series.README, found)
     (fresh / series.README).write_text(text, 'utf-8', newline='\n')

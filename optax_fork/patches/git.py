@@ -65,7 +65,7 @@ def run(
     )
   except FileNotFoundError as error:
     raise optax_fork.ForkError(
-        'This command needs git, and there is none on the PATH.'
+        'This command needs git, which is not on the PATH.'
     ) from error
   if result.returncode:
     said = (result.stdout + result.stderr).decode(errors='replace').strip()

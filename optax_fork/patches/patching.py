@@ -82,9 +82,9 @@ def apply(patches: list[series.Patch], root: pathlib.Path) -> None:
     for change in patch.changes:
       if _blob(root / change.path) == change.after:
         raise optax_fork.ForkError(
-            f'{patch.name} is applied already: {change.path} has its'
-            f' {_hunks(change)}. Each patch goes in once; is the series there'
-            ' twice, or the release no longer the pinned one?'
+            f'{patch.name} is already applied: {change.path} has its'
+            f' {_hunks(change)}. Is it in the series twice, or is the release'
+            ' no longer the pinned one?'
         )
     fitting = [c for c in patch.changes if _blob(root / c.path) == c.before]
     messages = _apply_one(patch, root)

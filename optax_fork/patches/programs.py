@@ -44,7 +44,7 @@ def read(directory: pathlib.Path, stem: str) -> tuple[str, str]:
   stays = ast.get_docstring(tree)
   if not stays:
     raise optax_fork.ForkError(
-        f'{source} has no docstring; it says what the patch leaves as it is.'
+        f'{source} has no docstring to say what the patch leaves unchanged.'
     )
   lines = text.splitlines()[tree.body[0].end_lineno :]
   program = '\n'.join(lines).strip() + '\n'

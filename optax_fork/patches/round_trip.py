@@ -58,6 +58,7 @@ def _refuse_differences(wanted: pathlib.Path, found: pathlib.Path) -> None:
   different = sorted({name for name, _ in contents(wanted) ^ contents(found)})
   if different:
     raise optax_fork.ForkError(
-        f'Not as `export` writes it in {wanted}: {", ".join(different)}.'
-        ' Patches are changed in the work tree and exported.'
+        f'`export` writes these in another way, see {wanted}:'
+        f' {", ".join(different)}. Change patches in the work tree and export'
+        ' them.'
     )

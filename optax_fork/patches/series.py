@@ -156,7 +156,7 @@ def find() -> pathlib.Path:
     if (directory / 'patches' / SUMS).is_file():
       return directory / 'patches'
   raise optax_fork.ForkError(
-      f'{here} is in no checkout of the fork: neither it nor a directory above'
+      f'{here} is not in a checkout of the fork: neither it nor a directory above'
       f' it has patches/{SUMS}. Go to a checkout first.'
   )
 
@@ -183,10 +183,10 @@ def read(directory: pathlib.Path) -> list[Patch]:
   for path in sorted(directory.iterdir()):
     if path.name.startswith(UNFINISHED):
       raise optax_fork.ForkError(
-          f'{path}: an export or a move was cut short, and the'
-          ' patches are perhaps of two series. Run `python -m optax_fork'
-          ' export` again, or `move` if it was that; or delete what is named'
-          ' here, and take the patches from git.'
+          f'{path}: an export or a move was interrupted, so patches/ may mix'
+          ' two series. Run `python -m optax_fork export` again, or `move` if'
+          ' that was interrupted. Or delete what is named here, and restore the'
+          ' patches from git.'
       )
     known = (SERIES, SUMS, README, THREADS, *FOLDERS, *_BESIDE)
     if path.name not in known:
@@ -323,8 +323,8 @@ def with_needed(patch: Patch, patches: list[Patch]) -> list[Patch]:
     for subject in waiting.pop().needs:
       if subject not in known:
         raise optax_fork.ForkError(
-            f'{patch.name}: no patch of the series has the subject "{subject}",'
-            ' which it says that it needs, or a patch that it needs does.'
+            f'{patch.name} needs a patch with the subject "{subject}", itself'
+            ' or for another patch that it needs, but the series has none.'
         )
       if subject not in wanted:
         wanted.add(subject)

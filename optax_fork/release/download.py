@@ -75,13 +75,13 @@ def pin_release(version: str, checkout: pathlib.Path) -> None:
   if contents['wheel'] != contents['sdist']:
     different = dict(contents['wheel'].items() ^ contents['sdist'].items())
     raise optax_fork.ForkError(
-        f'The wheel and the sdist of Optax {version} are not of one release:'
-        f' they differ in {", ".join(sorted(different))}.'
+        f'The wheel and the sdist of Optax {version} do not match: they differ'
+        f' in {", ".join(sorted(different))}.'
     )
   stamp = f'__version__ = "{version}"\n'.encode()
   if contents['wheel'].get('optax/__init__.py', b'').count(stamp) != 1:
     raise optax_fork.ForkError(
-        f'What came as Optax {version} does not say so: optax/__init__.py has'
+        f'The download is not Optax {version}: its optax/__init__.py has'
         f' no line {stamp.decode().strip()}.'
     )
   sums = {name: pin.sha256(data) for name, data in contents['wheel'].items()}

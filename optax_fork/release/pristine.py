@@ -44,8 +44,8 @@ def _scratch() -> tempfile.TemporaryDirectory:
     return tempfile.TemporaryDirectory(dir=cache(), prefix=_UNFINISHED)
   except OSError as error:
     raise optax_fork.ForkError(
-        f'No place to keep the release: {error}. Set XDG_CACHE_HOME to a'
-        ' directory that can be written.'
+        f'There is no place to keep the release: {error}. Set XDG_CACHE_HOME'
+        ' to a directory that you can write to.'
     ) from error
 
 

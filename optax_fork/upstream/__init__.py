@@ -18,8 +18,8 @@ from optax_fork.upstream import runs
 DESCRIPTION = (
     "Run what Optax's workflow runs on a pull request, on its main branch: on"
     ' each patch that is to be sent, after all before it and after what it'
-    ' needs alone, and on the whole fork. What main itself fails is not news.'
-    ' `tox -e main` brings the programs that this needs.'
+    ' needs alone, and on the whole fork. Failures of main itself do not'
+    ' count. `tox -e main` installs the programs that this needs.'
 )
 EXAMPLE = 'upstream ../optax --only static'
 # Tests that import them run here, and never there.
@@ -51,12 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
       '--whole',
       action='store_true',
-      help='look at all of Optax, instead of the files that change',
+      help='check all of Optax, instead of the files that change',
   )
   parser.add_argument(
       '--again',
       action='store_true',
-      help='run what was run on the same files before, too',
+      help='run checks again that were run on the same files before',
   )
 
 
@@ -166,9 +166,9 @@ def refuse_environment(cloned: pathlib.Path, names: list[str]) -> None:
   strangers = [name for name in _STRANGERS if name in installed]
   if missing or strangers:
     raise optax_fork.ForkError(
-        "Optax's checks need an environment of their own: `tox -e main` makes"
-        f' it. Missing here: {", ".join(missing) or "nothing"}. Not wanted'
-        f' here: {", ".join(strangers) or "nothing"}.'
+        "Optax's checks need a separate environment, which `tox -e main` makes."
+        f' Missing here: {", ".join(missing) or "nothing"}. Not wanted here:'
+        f' {", ".join(strangers) or "nothing"}.'
     )
 
 

@@ -46,7 +46,7 @@ def _hook_settings(tree: pathlib.Path) -> tuple[dict[str, str], list[str]]:
   versions = dict(pairs)
   if unknown or set(versions) != {'pre-commit-hooks', 'ruff-pre-commit'}:
     raise optax_fork.ForkError(
-        'Optax has other pre-commit hooks than this tool knows:'
+        'Optax has pre-commit hooks that this tool does not know:'
         f' {", ".join([*unknown, *versions])}.'
     )
   return versions, hooks

@@ -200,8 +200,8 @@ class Runner:
         find = lambda tree, find=check.find: find(tree, ())
         if found := self._find(name, main, (), find):
           raise optax_fork.ForkError(
-              f'{name} finds something on main itself, so it shows nothing'
-              ' here; is a program missing?\n' + '\n'.join(found)
+              f'{name} fails on main itself, so it says nothing about a patch.'
+              ' Is a program missing?\n' + '\n'.join(found)
           )
 
   def run(

@@ -18,11 +18,11 @@ from optax_fork import upstream
 from optax_fork.upstream import runs
 
 DESCRIPTION = (
-    "Make a branch with one patch, and what it needs, in a clone of Optax's"
+    "Make a branch with one patch, and those it needs, in a clone of Optax's"
     " main branch, with you as its author. Run Optax's checks on it, and write"
-    ' the text of the pull request, below what is known of the threads that it'
-    ' answers. It pushes nothing. `tox -e main` brings the programs that this'
-    ' needs.'
+    ' the text of the pull request, with what is known about the threads that'
+    ' it answers. Nothing is pushed. `tox -e main` installs the programs that'
+    ' this needs.'
 )
 _ASK_FIRST = 'ask first'
 EXAMPLE = 'send "muon: take" ../optax --author "NAME <EMAIL>"'
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
       'clone',
       type=pathlib.Path,
       metavar='CLONE',
-      help="a clone of Optax with its main branch checked out; it stays on it",
+      help="a clone of Optax with its main branch checked out, which it stays",
   )
   parser.add_argument(
       '--author',
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
       '--asked',
       action='store_true',
-      help='the maintainers were asked, as its `Status:` wants',
+      help='you have asked the maintainers, as its `Status:` says',
   )
   upstream.add_only(parser)
 
@@ -71,8 +71,8 @@ def run(args: argparse.Namespace) -> int:
   if patch.status == _ASK_FIRST and not args.asked:
     _write(target, _note(directory, patch) + _question(patch, patches))
     raise optax_fork.ForkError(
-        f'{patch.name}: ask first, as its `Status:` says. {target} is what to'
-        ' ask. With --asked, the branch is made.'
+        f'{patch.name}: ask first, as its `Status:` says. {target} has the'
+        ' question. When you have asked, run this again with --asked.'
     )
   with main_branch.clone(args.clone, patches) as cloned:
     main = main_branch.head(cloned)
@@ -132,7 +132,7 @@ def _refuse(
   work_tree.refuse_changes(clone)
   if work_tree.ref(clone, f'refs/heads/{branch}'):
     raise optax_fork.ForkError(
-        f'{clone} has a branch {branch} already; delete or rename it: git -C'
+        f'{clone} already has a branch {branch}. Delete or rename it: git -C'
         f' {clone} branch -m {branch} {branch}-old'
     )
 

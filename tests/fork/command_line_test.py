@@ -18,7 +18,7 @@ def test_commands_outside_a_checkout_say_so(environment):
     result = environment.tool(command)
     refused(result, f'`{command}` is a command of a checkout')
     result = tool(environment.root, command, PYTHONPATH=REPOSITORY)
-    refused(result, 'is in no checkout of the fork')
+    refused(result, 'is not in a checkout of the fork')
   result = environment.tool('--help')
   assert 'In a checkout of the fork: checkout,' in result.output
 

@@ -235,7 +235,7 @@ def test_patch_that_others_need_is_left_out(run, stopped):
   assert code == 1
   for words in (
       'no patch of the series has the subject "muon: note"',
-      f'Put it right in {tree}',
+      f'Fix it in {tree}',
       f'move {VERSION}` again',
   ):
     assert words in output
@@ -272,7 +272,7 @@ def test_killed_among_the_patches_and_in_its_last_moments(
   assert _files(stopped) != before
   result = tool(stopped, 'check')
   assert result.code == 1
-  assert 'a move was cut short' in result.output
+  assert 'a move was interrupted' in result.output
   undone = shutil.copytree(stopped, tmp_path / 'undone', symlinks=True)
   must_tool(undone, 'move', '--undo')
   assert _files(undone) == before
@@ -301,7 +301,7 @@ def test_undo_drops_what_is_prepared(run, stopped):
   before = _files(stopped)
   code, output = run('move', '0.1')
   assert code == 1
-  assert f'A move to Optax {VERSION} is under way' in output
+  assert f'A move to Optax {VERSION} has begun' in output
   code, output = run('move', '--undo')
   assert (code, output) == (0, f'The move to Optax {VERSION} is dropped.\n')
   assert _files(stopped) == before
@@ -316,7 +316,7 @@ def test_files_that_were_changed_meanwhile_are_kept(run, stopped, tmp_path):
   _resolve(stopped)
   code, output = run('move', VERSION)
   assert code == 1
-  assert 'were changed since the move began' in output
+  assert 'changed these files since the move began' in output
   assert 'them: CHANGELOG.md. Put' in output
   assert _files(stopped) == mine
   undone = shutil.copytree(stopped, tmp_path / 'undone', symlinks=True)
@@ -335,7 +335,7 @@ def test_files_that_were_changed_meanwhile_are_kept(run, stopped, tmp_path):
             {'only_sdist': {_MUON: 'X = 1\n'}}, '', VERSION,
             ['The wheel and the sdist', f'differ in {_MUON}'],
         ),
-        ({'stamp': '0.1'}, '', VERSION, ['does not say so', '__version__']),
+        ({'stamp': '0.1'}, '', VERSION, ['is not Optax', '__version__']),
         ({}, '', '0.1', ['could not get the wheel of Optax 0.1']),
     ],
 )  # fmt: skip

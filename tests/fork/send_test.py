@@ -166,7 +166,7 @@ def _hook(fork):
 
 def _branch_there(fork):
   git(fork.parent / 'main', 'branch', 'transforms-add-x')
-  return 'add X', 'has a branch transforms-add-x already'
+  return 'add X', 'already has a branch transforms-add-x'
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ def test_series_gives_the_files_of_its_sums_and_goes_in_once(checkout, release):
   patching.assemble(checkout / 'patches', checkout, release)
   with pytest.raises(optax_fork.ForkError, match='does not apply|applied'):
     patching.apply(found, release)
-  with pytest.raises(optax_fork.ForkError, match='is applied already'):
+  with pytest.raises(optax_fork.ForkError, match='is already applied'):
     patching.apply(found[-1:], release)
   change = found[-1].changes[0].path
   with (release / change).open('a') as file:
@@ -139,7 +139,7 @@ def _twice(patches):
   shutil.copyfile(patches / last.name, patches / name)
   with (patches / 'series').open('a') as file:
     file.write(f'{name}\n')
-  return f'{name} is applied already', last.changes[0].path
+  return f'{name} is already applied', last.changes[0].path
 
 
 def _edited_by_hand(patches):

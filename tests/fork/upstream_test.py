@@ -243,7 +243,7 @@ def test_hooks_that_are_not_known_or_there_are_named(
   commit(settings.parent, settings.name, text + '  - id: new-hook\n', 'hook')
   code, output = run('upstream', '--only', 'hooks')
   assert code == 1
-  assert 'other pre-commit hooks' in output
+  assert 'pre-commit hooks that' in output
   assert 'new-hook' in output
   new = text.replace('v0.0.1', 'v0.0.7')
   commit(settings.parent, settings.name, new, 'hook')
@@ -259,7 +259,7 @@ def test_check_that_fails_on_main_shows_nothing_and_is_refused(fork, run):
   commit(fork.parent / 'main', 'optax/_main.py', 'NO_BUILD\n', 'break')
   code, output = run('upstream', '--only', 'build')
   assert code == 1
-  assert 'build finds something on main itself' in output
+  assert 'build fails on main itself' in output
   assert 'optax/_main.py:1:2: NO_BUILD' in output
 
 

@@ -15,7 +15,7 @@ import pytest
 @pytest.mark.parametrize(
     ('version', 'said'),
     [
-        (None, 'the build environment has none'),
+        (None, 'but its environment has none'),
         ('0.1', 'the build environment has Optax 0.1'),
         (fork_version(), 'has the fork itself, Optax'),
         (pin.version(), 'optax/__init__.py is missing'),
