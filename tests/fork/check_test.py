@@ -21,7 +21,7 @@ def test_check_passes_here_and_finds_an_edited_patch(checkout):
   result = tool(checkout, 'check')
   assert result.code == 1
   assert patch.name in result.output
-  assert 'as `export` writes it' in result.output
+  assert '`export` writes these in another way' in result.output
 
 
 def test_check_finds_an_edited_table(checkout):
@@ -29,7 +29,7 @@ def test_check_finds_an_edited_table(checkout):
   name = series.read(checkout / 'patches')[0].name
   text = readme.read_text()
   readme.write_text(text.replace(name, 'x'))
-  refused(tool(checkout, 'check'), 'the table is not as', 'export')
+  refused(tool(checkout, 'check'), 'the table is out of date', 'export')
   readme.write_text(text.replace('<!-- The end of the series. -->', ''))
   refused(tool(checkout, 'check'), 'has no place for the table')
 

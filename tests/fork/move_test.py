@@ -234,7 +234,7 @@ def test_patch_that_others_need_is_left_out(run, stopped):
   code, output = run('move', VERSION)
   assert code == 1
   for words in (
-      'no patch of the series has the subject "muon: note"',
+      'needs a patch with the subject "muon: note"',
       f'Fix it in {tree}',
       f'move {VERSION}` again',
   ):
@@ -317,7 +317,7 @@ def test_files_that_were_changed_meanwhile_are_kept(run, stopped, tmp_path):
   code, output = run('move', VERSION)
   assert code == 1
   assert 'changed these files since the move began' in output
-  assert 'them: CHANGELOG.md. Put' in output
+  assert 'them, too: CHANGELOG.md. Restore' in output
   assert _files(stopped) == mine
   undone = shutil.copytree(stopped, tmp_path / 'undone', symlinks=True)
   must_tool(undone, 'move', '--undo')

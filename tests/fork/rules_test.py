@@ -98,7 +98,7 @@ def _thread_without_a_date(patches):
 
 def _needs_nobody(patches):
   _replace(patches, _SET_X, 'Needs: transforms: add X', 'Needs: other: X')
-  return 'no patch of the series has the subject "other: X"'
+  return 'needs a patch with the subject "other: X"'
 
 
 @pytest.mark.parametrize(
