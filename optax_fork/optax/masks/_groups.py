@@ -96,14 +96,10 @@ class _Groups(_labels.Labels):
           ' in `groups.wrap(lambda weight_decay: optax.adamw(1e-3,'
           f' weight_decay=weight_decay))`, found {make_optimizer!r}.'
       )
-    decays = {group.weight_decay for group in self.all_labels()}
-    # Some optimizers compute with a single number.
-    is_single = len(decays) == 1
-    weight_decay = decays.pop() if is_single else _Column(self, 'weight_decay')
     parts = [_leaf_numbers.scale(_Column(self, 'trained'))]
     if max_norm is not None:
       parts.append(_clipping.clip_by_global_norm(max_norm))
-    parts.append(make_optimizer(weight_decay=weight_decay))
+    parts.append(make_optimizer(weight_decay=_Column(self, 'weight_decay')))
     parts.append(_leaf_numbers.scale(_Column(self, 'lr_mult')))
     return _combining.chain(*parts)
 
@@ -127,13 +123,23 @@ class _Column(_base.Chooser, _leaf_numbers.LeafNumbers):
   def check(self, whole):
     self.groups.check(whole)
 
-  def _compute(self, *_):
-    raise TypeError(
-        f'{self!r} has a number for each param, and this optimizer computes'
-        ' with a single one: give all groups the same.'
-    )
+  # Some optimizers compute with a single number.
+  def __float__(self):
+    numbers = {getattr(x, self.name) for x in self.groups.all_labels()}
+    if len(numbers) > 1:
+      raise TypeError(
+          f'{self!r} has a number for each param, and this optimizer computes'
+          ' with a single one: give all groups the same.'
+      )
+    return float(numbers.pop())
 
-  __neg__ = __mul__ = __rmul__ = _compute
+  def __neg__(self):
+    return -float(self)
+
+  def __mul__(self, other):
+    return float(self) * other
+
+  __rmul__ = __mul__
 
   def __repr__(self):
     return f'{self.groups!r}.{self.name}'

@@ -71,13 +71,20 @@ class GroupsTest(parameterized.TestCase):
     self.assertEqual(make({'a': {'frozen': False}}), make({'a': {}}))
     self.assertEqual(make({'a': {'lr_mult': [0.0, 0.0]}}), frozen)
 
-  def test_one_state_whatever_the_table_is(self):
-    plain = optax.masks.groups({'.*': {}})
-    states = [
-        jax.eval_shape(groups.wrap(_ADAMW, max_norm=1.0).init, _params())
-        for groups in (plain, _groups())
-    ]
-    self.assertEqual(*states)
+  @parameterized.parameters(optax.adamw, optax.inject_hyperparams(optax.adamw))
+  def test_one_state_whatever_the_table_is(self, factory):
+    plain = optax.masks.groups({'.*': {}}, weight_decay=0.3)
+    make = lambda weight_decay: factory(0.5, weight_decay=weight_decay)
+    first, second = (x.wrap(make, max_norm=1.0) for x in (plain, _groups()))
+    state = second.init(_params())
+    self.assertEqual(
+        jax.tree.structure(first.init(_params())), jax.tree.structure(state)
+    )
+    zeros = jax.tree.map(jnp.zeros_like, _params())
+    updates, _ = first.update(zeros, state, _params())
+    test_utils.assert_trees_all_close(
+        updates, jax.tree.map(lambda x: -0.15 * x, _params()), rtol=1e-6
+    )
 
   def test_equal_numbers_make_the_plain_program(self):
     params = _params()
