@@ -156,8 +156,8 @@ def find() -> pathlib.Path:
     if (directory / 'patches' / SUMS).is_file():
       return directory / 'patches'
   raise optax_fork.ForkError(
-      f'{here} is not in a checkout of the fork: neither it nor a directory above'
-      f' it has patches/{SUMS}. Go to a checkout first.'
+      f'{here} is not in a checkout of the fork: neither it nor one above it'
+      f' has patches/{SUMS}. Go to a checkout first.'
   )
 
 

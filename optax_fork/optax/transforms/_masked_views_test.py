@@ -182,6 +182,5 @@ class FlattenedViewTest(parameterized.TestCase):
     )
 
 
-
 if __name__ == '__main__':
   absltest.main()

@@ -15,7 +15,6 @@ import functools
 import inspect
 from typing import Any
 
-import jax
 from optax._src.models import views
 
 _CALLBACKS = ('value_fn', 'obj_fn', 'grad_fn')
