@@ -55,8 +55,8 @@ def _say_what_is_there(cls: type[Any], params: Any) -> str:
   """Says which classes there are, where one of them chooses nothing."""
   nodes = []
   # It lists the nodes, and takes none of them for a leaf.
-  is_leaf = lambda x: _is_node(x) and nodes.append(x)
-  jax.tree.leaves(params, is_leaf=is_leaf)
+  visit = lambda x: bool(_is_node(x) and nodes.append(x))
+  jax.tree.leaves(params, is_leaf=visit)
   name = _class_name(cls)
   if any(isinstance(node, cls) for node in nodes):
     return f'the nodes of the class {name!r} hold no param.'

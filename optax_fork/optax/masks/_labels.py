@@ -21,7 +21,7 @@ class Labels(_base.Chooser):
   labels: tuple[tuple[Selector, Any], ...]
   default: Any
 
-  def choose(self, flat):
+  def choose(self, flat: _base.FlatParams) -> list[Any]:
     first = self._find_first(flat)
     without = [
         path

@@ -53,7 +53,7 @@ def add_decayed_weights(
 
 
 def _for_each_leaf(
-    numbers: LeafNumbers, update: Callable[..., Any]
+    numbers: Any, update: Callable[..., Any]
 ) -> base.GradientTransformation:
 
   def init_fn(params):
