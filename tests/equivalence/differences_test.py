@@ -282,6 +282,16 @@ class RawModelsTest(parameterized.TestCase):
       self.assertIsNotNone(old['leaf'])
       self.assertIsNone(new['leaf'])
 
+  def test_mask_function_of_a_raw_model(self):
+    params = {'w': jnp.ones(2), 'act': jnp.tanh}
+    is_array = lambda tree: jax.tree.map(lambda x: not callable(x), tree)
+    old, new = (
+        library.masked(library.trace(0.9), is_array).init(params)
+        for library in (pristine.load(), optax)
+    )
+    self.assertEqual(old.inner_state.trace['act'], pristine.load().MaskedNode())
+    self.assertIsNone(new.inner_state.trace['act'])
+
   def test_update_of_an_integer(self):
     params = {'w': jnp.ones(2), 'n': jnp.array([3, 4])}
     grads = {'w': jnp.ones(2), 'n': jnp.zeros(2, jnp.int32)}

@@ -13,10 +13,6 @@ import optax
 from support import models
 
 
-def _loss(model, x=jnp.ones((4, 2))):
-  return jnp.mean(jax.vmap(model)(x) ** 2)
-
-
 class MistakesTest(parameterized.TestCase):
 
   def setUp(self):
@@ -91,18 +87,6 @@ class MistakesTest(parameterized.TestCase):
     for tree in (self.model, self.params):
       with self.assertRaises(Diverged):
         optimizer.update(self.params, optimizer.init(tree), tree, **args)
-
-  def test_loss_of_the_model_on_its_params(self):
-    optimizer = optax.lbfgs()
-    value, grads = eqx.filter_value_and_grad(_loss)(self.model)
-    args = dict(value=value, grad=grads, value_fn=_loss)
-    state = optimizer.init(self.params)
-    self._assert_noted(
-        lambda: optimizer.update(grads, state, self.params, **args), TypeError,
-        '`value_fn` .* give `init`',
-    )
-    # The way out that the note names.
-    optimizer.update(grads, optimizer.init(self.model), self.model, **args)
 
   def test_mask_as_a_learning_rate(self):
     optimizer = optax.sgd(optax.masks.by_path('.*/weight'))

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What people write with Flax NNX works, or the error says what to write."""
 
-import sys
 
 from absl.testing import parameterized
 import chex
@@ -173,27 +172,3 @@ class NnxLbfgsTest(parameterized.TestCase):
 
     losses = [step(model, optimizer).item() for _ in range(6)]
     self.assertLess(losses[-1], 0.5 * losses[0])
-
-  def test_loss_of_the_model(self):
-    """The params come as a State: the error says how to make a module."""
-    model = flax_models.Nnx()
-    losses = (
-        lambda m: jnp.mean(m(_X) ** 2),
-        lambda m: jnp.mean(m.last(m.first(_X)) ** 2),
-    )
-    mask = _is_matrix(_params(model))
-    for tx, loss in zip((LBFGS, optax.masked(LBFGS, mask)), losses):
-      optimizer = nnx.Optimizer(model, tx, wrt=nnx.Param)
-
-      @nnx.jit
-      def step(model, optimizer, loss=loss):
-        value, grads = nnx.value_and_grad(loss)(model)
-        optimizer.update(model, grads, value=value, grad=grads, value_fn=loss)
-
-      with self.assertRaises((AttributeError, TypeError)) as raised:
-        step(model, optimizer)
-      if sys.version_info >= (3, 11):
-        self.assertRegex(
-            ''.join(raised.exception.__notes__),
-            '`value_fn` is called with an nnx.State .* nnx.clone',
-        )

@@ -14,7 +14,6 @@ import types
 from typing import Any, Optional, ParamSpec, TypeVar
 
 import jax
-from optax._src.models import nnx_types
 from optax._src.models import views
 from optax._src import tree_differences
 
@@ -24,7 +23,6 @@ _T = TypeVar('_T')
 _HINT = 'Optax: '
 _KINDS = (AttributeError, TypeError, ValueError)  # Not classes of the user's.
 _NUMBERS = (int, float, complex)
-_FUNCTIONS = ('value_fn', 'obj_fn', 'grad_fn')
 _IN_THIS_ORDER = (
     '`update` takes the gradients, the state and the params, in this order.'
 )
@@ -129,7 +127,6 @@ def explain(error: Exception, arguments: dict[str, Any]) -> None:
       lambda: _of_order(updates, state, params)
       or _of_decay(error)
       or _of_holes(updates, state)
-      or _of_functions(params, arguments)
       or _of_no_params(params),
   )
 
@@ -202,27 +199,6 @@ def _of_holes(updates: Any, state: Any) -> Optional[str]:
         ' float, `eqx.filter_jit` does not.'
     )
   return note
-
-
-def _of_functions(params: Any, arguments: dict[str, Any]) -> Optional[str]:
-  """Finds out whether a function of a model got something else."""
-  name = next((name for name in _FUNCTIONS if name in arguments), None)
-  if name is None:
-    return None
-  if nnx_types.is_state(params):
-    return (
-        f'`{name}` is called with an nnx.State of the params. If it is a'
-        ' function of a module, let it make one: `model_ = nnx.clone(model)`,'
-        ' then `nnx.update(model_, params)`, then `return loss(model_)`.'
-    )
-  hole = next((path for path, leaf in _leaves(params) if leaf is None), None)
-  if params is None or hole is None:
-    return None
-  return (
-      f'`{name}` is called with params that are None at {hole!r}. If it is a'
-      ' function of the whole model, give `init` and `update` that model, not'
-      ' a part of it.'
-  )
 
 
 def _of_no_params(params: Any) -> Optional[str]:

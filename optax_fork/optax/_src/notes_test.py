@@ -3,8 +3,6 @@
 """Tests for errors that say what a user got wrong."""
 
 import sys
-import types
-from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -177,18 +175,6 @@ class NoteTest(parameterized.TestCase):
         r'inject_hyperparams\(optax.adamw\)\(',
     )
 
-  def test_function_of_the_whole_model(self):
-    optimizer = optax.masked(optax.lbfgs(), True)
-    part = {'w': jnp.ones(2), 'activation': None}
-    value_fn = lambda model: jnp.sum(model['activation'](model['w']) ** 2)
-    self._assert_noted(
-        lambda: optimizer.update(
-            part, optimizer.init(part), part, value=1.0, grad=part,
-            value_fn=value_fn,
-        ),
-        TypeError, "`value_fn` .* at 'activation'",
-    )  # fmt: skip
-
   @parameterized.parameters(ValueError, TypeError, AttributeError, KeyError)
   def test_exceptions_of_the_user_arrive_as_they_are(self, base):
     """In the state, None is where a raw model has no param."""
@@ -222,34 +208,6 @@ class NoteTest(parameterized.TestCase):
     params = {'w': jnp.ones(2), 1: jnp.ones(2)}
     with self.assertRaisesRegex(ValueError, 'omparator raised'):
       optimizer.update(params, optimizer.init({'w': jnp.ones(2)}), params)
-
-  @parameterized.parameters(
-      lambda model: model(),
-      lambda model: model.predict(),
-  )
-  def test_function_of_a_module_of_nnx(self, loss):
-    state = type('State', (dict,), {})
-    nnx = types.SimpleNamespace(State=state)
-    self.enter_context(mock.patch.dict(sys.modules, {'flax.nnx': nnx}))
-    jax.tree_util.register_pytree_node(
-        state,
-        lambda x: (list(x.values()), tuple(x)),
-        lambda keys, values: state(zip(keys, values)),
-    )
-    params = state(w=jnp.ones(2))
-    search = optax.scale_by_backtracking_linesearch(2)
-    for optimizer in (search, optax.masked(search, True)):
-      opt_state = optimizer.init(params)
-      update = lambda value_fn, s=opt_state, o=optimizer: jax.eval_shape(
-          lambda p: o.update(p, s, p, value=1.0, grad=p, value_fn=value_fn),
-          params,
-      )
-      with self.assertRaises((AttributeError, TypeError)) as raised:
-        update(loss)
-      if sys.version_info >= (3, 11):
-        notes = ''.join(raised.exception.__notes__)
-        self.assertRegex(notes, '`value_fn` is called with an nnx.State')
-      update(lambda params: jnp.sum(params['w'] ** 2))
 
 
 if __name__ == '__main__':

@@ -70,6 +70,25 @@ class _WhereMask(_algebra.Mask):
   def _find(self, flat):
     """Finds the positions of what is chosen."""
     marks = list(map(self._mark, flat.leaves, flat.is_choosable))
+    nodes = self._walk(flat, marks)
+    if any(node is None for node in nodes):  # Which one of them is it?
+      marks = [_Leaf() if mark is None else mark for mark in marks]
+      nodes = self._walk(flat, marks)
+    positions = collections.defaultdict(list)
+    for position, mark in enumerate(marks):
+      positions[id(mark)].append(position)
+    chosen = set()
+    for node in nodes:
+      if id(node) not in positions:
+        raise ValueError(
+            f'{self!r}: the accessor must return nodes of the params, found'
+            f' {node!r} of type {type(node).__name__}.'
+        )
+      chosen.update(positions[id(node)])
+    return chosen
+
+  def _walk(self, flat, marks):
+    """Lists the leaves of what the accessor returns."""
     try:
       nodes = self.where(flat.treedef.unflatten(marks))
     except Exception as error:
@@ -86,18 +105,7 @@ class _WhereMask(_algebra.Mask):
           f' values here, with {type(error).__name__}: {error}.{hint} The'
           f' paths, nearest first: {_base.list_paths(flat.paths, missing)}.'
       ) from error
-    positions = collections.defaultdict(list)
-    for position, mark in enumerate(marks):
-      positions[id(mark)].append(position)
-    chosen = set()
-    for node in jax.tree.leaves(nodes, is_leaf=lambda x: x is None):
-      if id(node) not in positions:
-        raise ValueError(
-            f'{self!r}: the accessor must return nodes of the params, found'
-            f' {node!r} of type {type(node).__name__}.'
-        )
-      chosen.update(positions[id(node)])
-    return chosen
+    return jax.tree.leaves(nodes, is_leaf=lambda x: x is None)
 
   def choose(self, flat):
     chosen = self._find(flat)

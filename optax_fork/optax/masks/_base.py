@@ -130,8 +130,8 @@ class Chooser(params_fn.ParamsFn, abc.ABC):
           raise
         raise ValueError(
             f'{error} It was called with a single leaf, as `eqx.filter(model,'
-            ' mask)` and `jax.tree.map` do. Call it with the model:'
-            ' `eqx.filter(model, mask(model))`.'
+            ' mask)`, `jax.tree.map` and `optax.flatten` do. Call it with the'
+            ' model: `eqx.filter(model, mask(model))`.'
         ) from error
     return flat.unflatten(self.choose(flat))
 

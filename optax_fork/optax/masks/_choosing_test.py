@@ -486,6 +486,29 @@ class DescribeTest(parameterized.TestCase):
       optax.masks.describe(_params(), [True])
 
 
+class NoneTest(parameterized.TestCase):
+  """None may stand for a param, so it has its position, too."""
+
+  def test_each_none_is_at_its_own_position(self):
+    params = {'a': None, 'b': None, 'c': 1.0}
+    labels = optax.masks.labels(
+        {optax.masks.at(lambda p: p['a']): 'x', 'b': 'y'}, default='z'
+    )
+    self.assertEqual(labels(params), {'a': None, 'b': None, 'c': 'z'})
+
+  def test_none_in_place_of_a_node(self):
+    for params in ({'a': 1.0}, {'a': 1.0, 'b': None}):
+      with self.assertRaisesRegex(ValueError, 'must return nodes .* None'):
+        optax.masks.at(lambda p: None)(params)
+
+  def test_what_asks_for_none(self):
+    params = [{'b': None, 'w': 1.0}, {'b': 1.0, 'w': 1.0}]
+    mask = optax.masks.at(lambda p: [x['w'] for x in p if x['b'] is not None])
+    self.assertEqual(
+        mask(params), [{'b': None, 'w': False}, {'b': False, 'w': True}]
+    )
+
+
 class NotParamsTest(parameterized.TestCase):
   """What an optimizer sees of a model has None for what is not a param."""
 

@@ -100,8 +100,8 @@ def labels(
       :class:`optax.masks.Mask`, such as :func:`optax.masks.at` makes. A leaf
       gets the label of the first pattern that matches its path, or of the first
       mask that chooses it.
-    default: the label of all other leaves, which may be ``None``. Without a
-      default, a leaf that has no label is an error.
+    default: the label of all other leaves. For dimension numbers, it may be
+      ``None``. Without a default, a leaf that has no label is an error.
 
   Returns:
     A function from params to a PyTree of labels like the params. It raises a

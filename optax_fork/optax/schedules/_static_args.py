@@ -170,7 +170,7 @@ def _checked_schedule(name: str, schedule: base.Schedule) -> base.Schedule:
     try:
       value = schedule(count)
     except Exception as e:
-      with contextlib.suppress(AttributeError):  # Python < 3.11 has no notes.
+      with contextlib.suppress(Exception):  # Python < 3.11 has no notes.
         e.add_note(hint)
       raise
     if not any(map(_is_number, jax.tree.leaves(value))):
