@@ -20,12 +20,18 @@ PACKAGES = (
 # What one would use instead of the fork, other than pristine Optax.
 _OTHERS = ('PyTorch', 'jaxopt', 'optimistix', 'SciPy', 'tree_map_with_path')
 # The fork's candidate by group, where several are the fork's.
-_OURS = {'frozen step': 'split', 'masks': 'by_path', 'raw model': 'raw'}
+_OURS = {
+    'frozen step/': 'split',
+    'masks/': 'by_path',
+    'raw model/': 'raw',
+    'eager/chain': 'fork, a chain of 10',
+}
 
 
 def ours(record: dict[str, Any]) -> str:
   """Returns which candidate of a case's record stands for the fork."""
-  return _OURS.get(record['name'].partition('/')[0], FORK)
+  found = (_OURS[start] for start in _OURS if record['name'].startswith(start))
+  return next(found, FORK)
 
 
 def best_other(record: dict[str, Any]) -> Optional[str]:
