@@ -409,7 +409,7 @@ def _as_not_injected(case, otherwise):
   optimizer = re.sub(pattern, r'\1', case.program.optimizer)
   program = case.program._replace(optimizer=optimizer)
   plain = Comparison(program, results(program, pristine_optax()), case.new)
-  if _without(r'^\d+\.(state|tx)\b')(plain).differing:
+  if _near(2**-6)(_without(r'^\d+\.(state|tx)\b')(plain)).differing:
     return otherwise
   return plain._replace(old=case.new)  # Its states have another structure.
 
@@ -504,6 +504,10 @@ RULES = {
     'test_state_of_lbfgs': (_uses('lbfgs'), _without(r'\.inverse_factor$')),
     'test_types_of_a_fresh_line_search': (
         _uses('lbfgs|linesearch'), _without_weak_types(r'\.info\.')
+    ),
+    'test_gradient_under_flatten': (
+        # What fails in either form fails in another place.
+        _uses(r'flatten\(', 'value_fn'), _error('TypeError', 'AttributeError')
     ),
     'test_first_state_that_keeps_the_params': (
         _uses(_KEEPS_PARAMS, 'apply_if_finite|conditionally'), _near(1e-5)
