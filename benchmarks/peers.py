@@ -30,7 +30,8 @@ _OURS = {
 
 def ours(record: dict[str, Any]) -> str:
   """Returns which candidate of a case's record stands for the fork."""
-  found = (_OURS[start] for start in _OURS if record['name'].startswith(start))
+  name = record['name']
+  found = (x for start, x in _OURS.items() if name.startswith(start))
   return next(found, FORK)
 
 
