@@ -253,9 +253,12 @@ def _near(part: float, program=None, has_dtypes=lambda program: True):
       if new[key][0] == 'like' and not has_dtypes(case.program):
         old[key], new[key] = old[key][:2], new[key][:2]
         continue
-      # Params are sums, which may be near 0. So are some updates.
+      # Params are sums, which may be near 0. So are the slope of a decay, and
+      # some updates.
       line = case.program.lines[int(key.partition('.')[0])]
-      is_sum = re.search(r'^\d+\.params|\.z\b', key) or (
+      is_sum = re.search(
+          r"^\d+\.params|\.z\b|\.out\['weight_decay'\]", key
+      ) or (
           _uses('madgrad|ademamix|schedule_free')(case.program)
           and '.updates' in key
       )
@@ -396,9 +399,8 @@ def _injected(case):
       f'^{number}.out' for number, line in enumerate(case.program.lines)
       if line.endswith('(state.hyperparams)')
   )
-  # A first step hardly depends on the others, but for a decay, whose slope is a
-  # sum that may be near 0.
-  pattern = rf"({slopes})\['(?!learning_rate|step_size)"
+  # A first step hardly depends on the others.
+  pattern = rf"({slopes})\['(?!learning_rate|step_size|weight_decay)"
   case = _without(pattern)(case) if slopes else case
   return _as_not_injected(given, case) if case.differing else case
 

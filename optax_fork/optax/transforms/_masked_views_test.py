@@ -130,6 +130,13 @@ class MaskedViewTest(parameterized.TestCase):
 
 class FlattenedViewTest(parameterized.TestCase):
 
+  def _update(self, update_fn, grads, params, **extra_args):
+    """Lets a transformation see what `flatten` makes of these arguments."""
+    tx = _layouts.flatten(
+        base.GradientTransformationExtraArgs(base.init_empty_state, update_fn)
+    )
+    tx.update(grads, tx.init(params), params, **extra_args)
+
   def test_callbacks_get_what_the_user_trains(self):
     params = {
         'a': jnp.ones((2, 3)), 'b': jnp.ones(2, jnp.bfloat16), 'n': jnp.array(3)
@@ -145,12 +152,9 @@ class FlattenedViewTest(parameterized.TestCase):
       test_utils.assert_trees_all_equal(grad_fn(params), updates)
       return updates, state
 
-    tx = _layouts.flatten(
-        base.GradientTransformationExtraArgs(base.init_empty_state, update_fn)
-    )
-    tx.update(
+    self._update(
+        update_fn,
         grads,
-        tx.init(params),
         params,
         grad=grads,
         value_fn=lambda p: seen.append(p) or jnp.sum(p['a']),
@@ -170,12 +174,9 @@ class FlattenedViewTest(parameterized.TestCase):
       self.assertEqual(jnp.shape(grad_fn(params)), ())
       return updates, state
 
-    tx = _layouts.flatten(
-        base.GradientTransformationExtraArgs(base.init_empty_state, update_fn)
-    )
-    tx.update(
+    self._update(
+        update_fn,
         params,
-        tx.init(params),
         params,
         value_fn=lambda x: 2.0 * x,
         grad_fn=lambda p: jnp.sum(p['a']),
