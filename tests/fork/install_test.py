@@ -118,8 +118,9 @@ def test_a_later_release_replaces_the_fork_only_on_upgrade(
 
 def _requirement(kind, wheel):
   """Returns the lines that docs/depending-on-the-fork.md shows."""
+  commit = must('git', '-C', REPOSITORY, 'rev-parse', 'HEAD').strip()
   return {
-      'git repository': f'optax @ git+{REPOSITORY.as_uri()}@HEAD',
+      'git repository': f'optax @ git+{REPOSITORY.as_uri()}@{commit}',
       'wheel': f'optax @ {wheel.as_uri()}',
       'folder of wheels': (
           f'--no-index\n--find-links {wheel.parent}\noptax=={fork_version()}'
@@ -128,13 +129,14 @@ def _requirement(kind, wheel):
 
 
 @pytest.mark.parametrize(
-    'kind', ['git repository', 'wheel', 'folder of wheels']
+    'kind',
+    [
+        pytest.param('git repository', marks=pytest.mark.full),
+        'wheel',
+        'folder of wheels',
+    ],
 )
-def test_requirements_line_of_the_docs_installs_the_fork(
-    full, wheel, tmp_path, kind
-):
-  if kind == 'git repository' and not full:
-    return
+def test_requirements_line_of_the_docs_installs_the_fork(wheel, tmp_path, kind):
   requirements = tmp_path / 'requirements.txt'
   requirements.write_text(f'{_requirement(kind, wheel)}\n')
   environment = make_environment(tmp_path / 'env')
