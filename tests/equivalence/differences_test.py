@@ -282,6 +282,23 @@ class RawModelsTest(parameterized.TestCase):
       self.assertIsNotNone(old['leaf'])
       self.assertIsNone(new['leaf'])
 
+  def test_transformation_that_reads_what_is_not_a_param(self):
+    params = {'w': jnp.ones(2), 'kind': 'matrix', 'n': 3}
+    grads = {'w': jnp.ones(2), 'kind': None, 'n': None}
+    found = []
+    for library in (pristine.load(), optax):
+      tx = library.GradientTransformationExtraArgs(
+          lambda params: (params['kind'], params['n']),
+          lambda updates, state, params, model: (
+              updates, (params['kind'], params['n'], model['kind'])
+          ),
+      )  # fmt: skip
+      state = tx.init(params)
+      found.append((state, tx.update(grads, state, params, model=params)[1]))
+    old, new = found
+    self.assertEqual(old, (('matrix', 3), ('matrix', 3, 'matrix')))
+    self.assertEqual(new, ((None, None), (None, None, 'matrix')))
+
   def test_mask_function_of_a_raw_model(self):
     params = {'w': jnp.ones(2), 'act': jnp.tanh}
     is_array = lambda tree: jax.tree.map(lambda x: not callable(x), tree)

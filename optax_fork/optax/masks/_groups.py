@@ -260,5 +260,6 @@ def _make_group(name: str, row: Any, weight_decay: float) -> _Group:
           f' {number!r}.'
       )
     numbers[key] = tuple(array.tolist()) if array.ndim else array.item()
-  is_frozen = frozen or not np.any(numbers['lr_mult'])
+  # An array of zeros is kept: its length has to be that of the axis.
+  is_frozen = frozen or numbers['lr_mult'] == 0
   return _Group(0, 0) if is_frozen else _Group(**numbers)
