@@ -285,8 +285,8 @@ class RawModelsTest(parameterized.TestCase):
   def test_transformation_that_reads_what_is_not_a_param(self):
     params = {'w': jnp.ones(2), 'kind': 'matrix', 'n': 3}
     grads = {'w': jnp.ones(2), 'kind': None, 'n': None}
-    found = []
-    for library in (pristine.load(), optax):
+
+    def read(library):
       tx = library.GradientTransformationExtraArgs(
           lambda params: (params['kind'], params['n']),
           lambda updates, state, params, model: (
@@ -294,8 +294,9 @@ class RawModelsTest(parameterized.TestCase):
           ),
       )  # fmt: skip
       state = tx.init(params)
-      found.append((state, tx.update(grads, state, params, model=params)[1]))
-    old, new = found
+      return state, tx.update(grads, state, params, model=params)[1]
+
+    old, new = read(pristine.load()), read(optax)
     self.assertEqual(old, (('matrix', 3), ('matrix', 3, 'matrix')))
     self.assertEqual(new, ((None, None), (None, None, 'matrix')))
 
