@@ -282,6 +282,17 @@ class RawModelsTest(parameterized.TestCase):
       self.assertIsNotNone(old['leaf'])
       self.assertIsNone(new['leaf'])
 
+  def test_eager_step_beside_an_integer_is_that_of_the_params_alone(self):
+    alone = {'w': jnp.ones(2)}
+    with_integer = {**alone, 'n': jnp.int32(1)}
+    (wanted, _), (found, _) = (
+        tx.update(params, tx.init(params), params)
+        for tx, params in (
+            (pristine.load().adam(0.1), alone), (optax.adam(0.1), with_integer)
+        )
+    )  # fmt: skip
+    np.testing.assert_array_equal(found['w'], wanted['w'])
+
   def test_transformation_that_reads_what_is_not_a_param(self):
     params = {'w': jnp.ones(2), 'kind': 'matrix', 'n': 3}
     grads = {'w': jnp.ones(2), 'kind': None, 'n': None}

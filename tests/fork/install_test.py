@@ -118,9 +118,10 @@ def test_a_later_release_replaces_the_fork_only_on_upgrade(
 
 def _requirement(kind, wheel):
   """Returns the lines that docs/depending-on-the-fork.md shows."""
-  commit = must('git', '-C', REPOSITORY, 'rev-parse', 'HEAD').strip()
+  if kind == 'git repository':
+    commit = must('git', '-C', REPOSITORY, 'rev-parse', 'HEAD').strip()
+    return f'optax @ git+{REPOSITORY.as_uri()}@{commit}'
   return {
-      'git repository': f'optax @ git+{REPOSITORY.as_uri()}@{commit}',
       'wheel': f'optax @ {wheel.as_uri()}',
       'folder of wheels': (
           f'--no-index\n--find-links {wheel.parent}\noptax=={fork_version()}'

@@ -310,13 +310,17 @@ def _has_others(program: programs.Program) -> bool:
   return bool(program.leaves & {*programs.OTHERS})
 
 
+def _has_integers(program: programs.Program) -> bool:
+  return bool(program.leaves & {'3', 'jnp.arange(2)', 'np.int32(4)'})
+
+
 def _fails_without_params(case):
   """Takes what 0.2.8 does of an update for an integer for an error."""
   raised = case.new.get('raised', (0, ''))
   line = case.program.lines[raised[0]]
-  has_integers = case.program.leaves & {'3', 'jnp.arange(2)', 'np.int32(4)'}
   errors = ('AttributeError', 'IndexError', 'TypeError', 'ValueError')
-  if has_integers and line.endswith('(grads, state)') and raised[1] in errors:
+  has_no_params = line.endswith('(grads, state)')
+  if _has_integers(case.program) and has_no_params and raised[1] in errors:
     return case._replace(old=case.old | {'raised': raised})
   return case
 
@@ -404,10 +408,6 @@ def _is_mixed(program: programs.Program) -> bool:
 def _injected(case):
   """Compares with float32, but for what only the rounding is not 0."""
   given = case
-  # Where a sign decides, as in Yogi, rounded params are nothing like others.
-  rounded = _near(2**-4, None, _has_same_dtypes)(case)
-  if not rounded.differing:
-    return rounded
   # Others have the dtypes that they have where nothing is injected.
   case = _near(2**-4, _in_float32, _has_same_dtypes)(case)
   # JAX refuses other dtypes; the fork gets as far as to what else is wrong.
@@ -419,6 +419,10 @@ def _injected(case):
   # A first step hardly depends on the others.
   pattern = rf"({slopes})\['(?!learning_rate|step_size|weight_decay)"
   case = _without(pattern)(case) if slopes else case
+  if case.differing and _uses('yogi')(case.program):
+    # A sign decides, so what is rounded is nothing like what is not.
+    rounded = _near(2**-4, has_dtypes=_has_same_dtypes)(given)
+    case = case if rounded.differing else rounded
   return _as_not_injected(given, case) if case.differing else case
 
 
@@ -577,8 +581,9 @@ def with_option(added: programs.Added) -> Failure | list[str]:
     case = _near(1e9 if _uses('centered=True')(case.program) else 2**-6)(case)
   if added.option == 'raw':
     case = _fails_without_params(case)
-    if _uses(r'flatten\(', r'\(grads, state\)')(case.program):
-      case = _without(r'\.state\b')(case)  # A vector has integers, then.
+    is_without_params = _uses(r'flatten\(', r'\(grads, state\)')
+    if _has_integers(case.program) and is_without_params(case.program):
+      case = _without(r'\.state\b')(case)  # The vector has integers, then.
   if not case.differing:
     return [added.option]
   if added.option != 'raw':

@@ -260,6 +260,5 @@ def _make_group(name: str, row: Any, weight_decay: float) -> _Group:
           f' {number!r}.'
       )
     numbers[key] = tuple(array.tolist()) if array.ndim else array.item()
-  # An array of zeros is kept: its length has to be that of the axis.
-  is_frozen = frozen or numbers['lr_mult'] == 0
-  return _Group(0, 0) if is_frozen else _Group(**numbers)
+  group = _Group(**numbers)
+  return _Group(0, 0) if frozen or group.frozen else group

@@ -185,7 +185,9 @@ class GroupsTest(parameterized.TestCase):
 
   def test_array_of_another_length_names_the_param(self):
     params = {'a': jnp.ones((2, 3)), 'b': jnp.ones(3)}
-    for numbers, size in ((jnp.array([0.1, 1]), 2), ([0, 0], 2), ([], 0)):
+    for numbers, size in (
+        (jnp.array([0.1, 1]), 2), ([0.1], 1), ([0, 0], 2), ([], 0)
+    ):  # fmt: skip
       groups = optax.masks.groups({'b': {'lr_mult': numbers}})
       error = rf"'lr_mult' has {size} numbers, .* 'b' has the shape \(3,\)"
       for use in (groups.wrap(_ADAMW).init, groups):
