@@ -25,7 +25,12 @@ from optax.transforms import _masking
 
 def _variable_class(name):
   cls = dataclasses.make_dataclass(name, [('value', Any), ('kind', str)])
-  return jax.tree_util.register_dataclass(cls, ['value'], ['kind'])
+  # To JAX, the structures of two registered dataclasses with the same fields are
+  # equal, so `jax.jit` of one may return the other.
+  jax.tree_util.register_pytree_node(
+      cls, lambda x: ([x.value], x.kind), lambda kind, x: cls(*x, kind)
+  )
+  return cls
 
 
 _NAMES = ('Variable', 'VariableState')
