@@ -111,28 +111,21 @@ def check_labels(
 
 
 def resolve_for_update(
-    resolve_fn: Callable[[Any], base.PyTree],
-    check_fn: Callable[..., base.PyTree],
-    given: Any,
+    get: Callable[[Any], base.PyTree],
     updates: base.Updates,
     params: Optional[base.Params],
-    *args: Any,
 ) -> base.PyTree:
   """Resolves an argument with the updates, or with the params where it must be.
 
   Args:
-    resolve_fn: gets a tree from the argument for the updates or the params.
-    check_fn: checks the tree, given the argument, the same and ``args``.
-    given: the argument, a tree or a function.
+    get: gets a tree for the updates or the params, and checks it.
     updates: the updates.
     params: the params or None.
-    *args: what else ``check_fn`` takes.
 
   Returns:
     What is resolved with the updates, if that is a prefix of the params too. It
     is none where updates are None, for which a function cannot choose.
   """
-  get = lambda like: check_fn(resolve_fn(like), given, like, *args)
   tree = get(updates)
   if params is None:
     return tree

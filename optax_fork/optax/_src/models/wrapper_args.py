@@ -19,7 +19,8 @@ def mask(
     updates: Any,
     extra_args: dict[str, Any],
     masked_args: dict[str, Any],
-    mask_pytree: Callable[[Any], Any],
+    mask_pytree: Callable[[Any, Any], Any],
+    mask_tree: Any,
 ) -> tuple[Any, dict[str, Any]]:
   """Gets what the optimizer in ``masked`` sees of the params and extra args.
 
@@ -28,7 +29,8 @@ def mask(
     updates: the updates.
     extra_args: the extra args, as the user gave them.
     masked_args: the same, where trees like the updates may be masked.
-    mask_pytree: makes holes in a tree like the params.
+    mask_pytree: makes holes in a tree like the params, by a mask.
+    mask_tree: the mask.
 
   Returns:
     The view of the params, and the extra args for an optimizer that sees it.
@@ -37,18 +39,17 @@ def mask(
     masked_args = masked_args | {'aux': extra_args['aux']}
   if params is None:
     return None, masked_args
-  view = mask_pytree(params)
+  make_view = lambda tree: mask_pytree(tree, mask_tree)
+  view = make_view(params)
   # Who masks the gradient has functions of masked params, too.
   grad, whole, masked = map(
       jax.tree.structure,
-      (extra_args.get('grad', updates), updates, mask_pytree(updates)),
+      (extra_args.get('grad', updates), updates, make_view(updates)),
   )
   if grad != whole or whole == masked:
     return view, masked_args
   to_full = lambda part: views.join(part, params)
-  return view, callbacks.view_extra_args(
-      masked_args, view, mask_pytree, to_full
-  )
+  return view, callbacks.view_extra_args(masked_args, view, make_view, to_full)
 
 
 def flatten(
