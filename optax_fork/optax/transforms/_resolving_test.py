@@ -12,6 +12,7 @@ from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 import numpy as np
+from optax._src import base
 from optax._src import test_utils
 from optax.transforms import _mask_checks
 from optax.transforms import _masking
@@ -223,7 +224,7 @@ class ResolveTest(parameterized.TestCase):
     with self.assertRaisesRegex(
         ValueError, r"mask\['a'\] is {'b': True, 0: True} of type dict, but the"
     ):
-      _resolving.resolve_mask(mask, {'a': {'b': jnp.ones(3)}})
+      _masking.masked(base.identity(), mask).init({'a': {'b': jnp.ones(3)}})
 
   @parameterized.named_parameters(
       ('string', 'False', "'False' of type str"),
