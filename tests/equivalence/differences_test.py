@@ -167,11 +167,12 @@ class CombiningTest(parameterized.TestCase):
       self.assertEqual(getattr(updates, scaled).tolist(), [3.0, 3.0])
 
   def test_unhashable_label(self):
-    labels = {'w': np.ones(2), 'b': 'x'}
-    with self.assertRaises(TypeError):
-      self._init(pristine.load(), labels)
-    with self.assertRaisesRegex(ValueError, r"\['w'\]"):
-      self._init(optax, labels)
+    for label in (np.ones(2), ('x', 2)):
+      labels = {'w': label, 'b': 'x'}
+      with self.assertRaises(TypeError):
+        self._init(pristine.load(), labels)
+      with self.assertRaisesRegex(ValueError, r"\['w'\]"):
+        self._init(optax, labels)
 
 
 class ContribTest(parameterized.TestCase):
@@ -273,10 +274,11 @@ class ViewsTest(parameterized.TestCase):
 class RawModelsTest(parameterized.TestCase):
 
   def test_integer_bool_or_key_beside_params(self):
-    for leaf in (1, jnp.arange(2), np.int32(1), True, jax.random.key(0)):
+    leaves = (1, jnp.arange(2), np.int32(1), True, jax.random.key(0), 'name')
+    for leaf in leaves:
       params = {'w': jnp.ones(2), 'leaf': leaf}
       old, new = (
-          library.scale_by_adam().init(params).mu
+          library.zero_nans().init(params).found_nan
           for library in (pristine.load(), optax)
       )
       self.assertIsNotNone(old['leaf'])
@@ -332,6 +334,16 @@ class RawModelsTest(parameterized.TestCase):
     np.testing.assert_array_equal(after[0]['n'], [2, 3])
     np.testing.assert_array_equal(after[1]['n'], [3, 4])
     np.testing.assert_array_equal(after[0]['w'], after[1]['w'])
+
+  def test_update_of_an_array_of_objects(self):
+    params = {'w': jnp.ones(2), 'leaf': np.array([1.0, 2.0], object)}
+    grads = {'w': jnp.ones(2), 'leaf': np.ones(2)}
+    old, new = (
+        tx.update(grads, tx.init(params), params)[0]
+        for tx in (pristine.load().scale(-2.0), optax.scale(-2.0))
+    )
+    np.testing.assert_array_equal(old['leaf'], [-2.0, -2.0])
+    self.assertIs(new['leaf'], grads['leaf'])
 
   def test_update_of_an_integer_without_params(self):
     params = {'w': jnp.ones(2), 'n': jnp.array([3, 4])}
