@@ -25,8 +25,8 @@ from optax.transforms import _masking
 
 def _variable_class(name):
   cls = dataclasses.make_dataclass(name, [('value', Any), ('kind', str)])
-  # To JAX, the structures of two registered dataclasses with the same fields are
-  # equal, so `jax.jit` of one may return the other.
+  # To JAX, two registered dataclasses with the same fields have one structure,
+  # so `jax.jit` of one may return the other.
   jax.tree_util.register_pytree_node(
       cls, lambda x: ([x.value], x.kind), lambda kind, x: cls(*x, kind)
   )
