@@ -113,6 +113,16 @@ class InjectTest(parameterized.TestCase):
     expected, _ = plain.update(params, plain.init(params), params)
     np.testing.assert_array_equal(updates[1][0]['w'], expected['w'])
 
+  def test_injected_numbers_beside_complex_params(self):
+    params = {'w': jnp.ones(()), 'z': jnp.ones((), jnp.complex64)}
+    updates = []
+    for library in (pristine.load(), optax):
+      transform = library.inject_hyperparams(library.sgd)(0.5)
+      state = transform.init(params)
+      state.hyperparams['learning_rate'] = jnp.asarray(0.5 + 0.5j)
+      updates.append(transform.update(params, state)[0]['z'])
+    self.assertEqual(updates, [-0.5 - 0.5j, -0.5])
+
   def test_schedule_that_returns_a_bool(self):
     def factory(library):
       def make(decay):
