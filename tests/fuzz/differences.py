@@ -446,9 +446,12 @@ def _as_not_injected(case, otherwise):
 
 
 def _in_float32(program: programs.Program) -> programs.Program:
-  params = jax.tree.map(lambda x: _LOW.sub(')', x), program.params)
-  optimizer = _LOW.sub(')', program.optimizer)  # Numbers that are arrays.
-  return program._replace(params=params, optimizer=optimizer)
+  high = lambda text: _LOW.sub(')', text)
+  return program._replace(
+      params=jax.tree.map(high, program.params),
+      optimizer=high(program.optimizer),  # Numbers that are arrays.
+      uses=tuple(map(high, program.uses)),
+  )
 
 
 def _with_static_args(program: programs.Program) -> programs.Program:
