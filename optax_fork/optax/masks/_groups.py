@@ -175,9 +175,10 @@ def groups(
     optimizer with the decays of the table, and multiplies its updates. Hand
     this argument on to whatever decays: an optimizer such as
     :func:`optax.contrib.muon` has two decays. Multipliers are right only if the
-    updates are proportional to the learning rate, which those of line searches
-    and :func:`optax.contrib.schedule_free` are not. ``init`` of what ``wrap``
-    returns raises the errors of :func:`optax.masks.labels`.
+    updates are proportional to the learning rate. Those of line searches and of
+    ``schedule_free``, ``madgrad`` and ``sam`` of :mod:`optax.contrib` are not,
+    for example. ``init`` of what ``wrap`` returns raises the errors of
+    :func:`optax.masks.labels`.
 
   Raises:
     ValueError: If a pattern is not a regular expression, if a row has another
