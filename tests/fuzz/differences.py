@@ -176,7 +176,7 @@ def with_pristine(
   if _uses(r'= without\(')(program) and case.differing == ['raised']:
     # What has no gradient fails in either, at another place of the optimizer.
     kinds = 'AssertionError|TypeError|ValueError'
-    case = _error(kinds, kinds)(case)
+    case = _error(kinds, f'{kinds}|Diverged')(case)
     rows += ['another exception'] * (not case.differing)
   return _failure(case) if case.differing else rows or ['equal']
 
@@ -476,9 +476,18 @@ def _with_static_args(program: programs.Program) -> programs.Program:
   )
 
 
+def _is_flattened(optimizer: str, argument: str) -> bool:
+  """Whether an argument stands inside of a call of `flatten`."""
+  before = optimizer.partition(argument)[0]
+  while before != (rest := re.sub(r'\([^()]*\)', '', before)):
+    before = rest  # Calls that are closed.
+  return 'flatten(' in before
+
+
 def _with_freeze_mask(program: programs.Program) -> programs.Program:
   """Returns a program with the mask that its function computes."""
-  if 'flatten(' in program.optimizer:  # A vector, then, and no matrix.
+  # In a vector there is no matrix.
+  if _is_flattened(program.optimizer, 'freeze_mask=matrices'):
     optimizer = re.sub('(freeze_mask=)matrices', r'\1False', program.optimizer)
     return program._replace(optimizer=optimizer)
   mask = jax.tree.map(lambda x: str('(2, 2)' in x), program.params)

@@ -131,11 +131,12 @@ def bind_static(
       leading = names[:position] if args else []
 
   is_static = static_by_default(factory)
-  static, others, listed = {}, {}, set()
+  # Who makes PyTrees of closures, as Optimistix does, needs them hashable.
+  static, others, listed = {}, {}, frozenset()
   for name, value, is_listed in _named_arguments(bound_arguments, static_args):
     if is_listed or is_static(name, value):
       static[name] = value
-      listed |= {name} if is_listed else set()
+      listed |= {name} if is_listed else frozenset()
     elif callable(value) and not isinstance(value, base.StatefulSchedule):
       others[name] = _checked_schedule(name, value)
     else:
