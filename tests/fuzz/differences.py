@@ -238,6 +238,10 @@ def _is_near(
   return np.allclose(found, wanted, part, part * largest, equal_nan=True)
 
 
+# Optimizers some of whose updates are differences, which may be near 0.
+_NEAR_ZERO = r'madgrad|mechanize|ademamix|schedule_free|\bsam\('
+
+
 def _near(part: float, program=None, has_dtypes=lambda program: True):
   """Compares types, and numbers to a part of the largest.
 
@@ -259,13 +263,12 @@ def _near(part: float, program=None, has_dtypes=lambda program: True):
       if new[key][0] == 'like' and not has_dtypes(case.program):
         old[key], new[key] = old[key][:2], new[key][:2]
         continue
-      # Params are sums, which may be near 0. So are the slope of a decay, and
-      # some updates.
+      # Params are sums, which may be near 0. So is the slope of a decay.
       line = case.program.lines[int(key.partition('.')[0])]
       is_sum = re.search(
           r"^\d+\.params|\.z\b|\.out\['weight_decay'\]", key
       ) or (
-          _uses('madgrad|mechanize|ademamix|schedule_free')(case.program)
+          _uses(_NEAR_ZERO)(case.program)
           and '.updates' in key
       )
       # So are the gradients of the loss.
