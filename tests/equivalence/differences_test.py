@@ -284,12 +284,16 @@ class ViewsTest(parameterized.TestCase):
 class RawModelsTest(parameterized.TestCase):
 
   def test_integer_bool_or_key_beside_params(self):
-    leaves = (1, jnp.arange(2), np.int32(1), True, jax.random.key(0), 'name')
-    for leaf in leaves:
+    adam = lambda library, params: library.scale_by_adam().init(params).mu
+    zero_nans = lambda library, params: library.zero_nans().init(
+        params
+    ).found_nan
+    leaves = (1, jnp.arange(2), np.int32(1), True, jax.random.key(0))
+    cases = [(adam, leaf) for leaf in leaves] + [(zero_nans, 'name')]
+    for state_of, leaf in cases:
       params = {'w': jnp.ones(2), 'leaf': leaf}
       old, new = (
-          library.zero_nans().init(params).found_nan
-          for library in (pristine.load(), optax)
+          state_of(library, params) for library in (pristine.load(), optax)
       )
       self.assertIsNotNone(old['leaf'])
       self.assertIsNone(new['leaf'])

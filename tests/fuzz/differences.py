@@ -267,10 +267,7 @@ def _near(part: float, program=None, has_dtypes=lambda program: True):
       line = case.program.lines[int(key.partition('.')[0])]
       is_sum = re.search(
           r"^\d+\.params|\.z\b|\.out\['weight_decay'\]", key
-      ) or (
-          _uses(_NEAR_ZERO)(case.program)
-          and '.updates' in key
-      )
+      ) or ('.updates' in key and _uses(_NEAR_ZERO)(case.program))
       # So are the gradients of the loss.
       has_sums = '_update(params' in line or 'lambda p: loss(' in line
       least = float(bool(is_sum) or has_sums)
@@ -413,6 +410,16 @@ def _is_mixed(program: programs.Program) -> bool:
   return len(found) > 1
 
 
+def _outputs(program: programs.Program, pattern: str) -> str:
+  """Returns a pattern of the paths in the outputs of such lines."""
+  paths = [
+      rf'^{number}\.out\b'
+      for number, line in enumerate(program.lines)
+      if re.search(pattern, line)
+  ]
+  return '|'.join(paths) or '(?!)'  # It matches nothing.
+
+
 def _injected(case):
   """Compares with float32, but for what only the rounding is not 0."""
   given = case
@@ -420,13 +427,10 @@ def _injected(case):
   case = _near(2**-4, _in_float32, _has_same_dtypes)(case)
   # JAX refuses other dtypes; the fork gets as far as to what else is wrong.
   case = _error('TypeError', 'ValueError')(case)
-  slopes = '|'.join(
-      f'^{number}.out' for number, line in enumerate(case.program.lines)
-      if line.endswith('(state.hyperparams)')
-  )
+  slopes = _outputs(case.program, r'\(state\.hyperparams\)$')
   # A first step hardly depends on the others.
   pattern = rf"({slopes})\['(?!learning_rate|step_size|weight_decay)"
-  case = _without(pattern)(case) if slopes else case
+  case = _without(pattern)(case)
   if case.differing and _uses('yogi')(case.program):
     # A sign decides, so what is rounded is nothing like what is not.
     rounded = _near(2**-4, has_dtypes=_has_same_dtypes)(given)
@@ -440,10 +444,8 @@ def _as_not_injected(case, otherwise):
   optimizer = re.sub(pattern, r'\1', case.program.optimizer)
   program = case.program._replace(optimizer=optimizer)
   plain = Comparison(program, results(program, pristine_optax()), case.new)
-  lines = enumerate(program.lines)
-  shapes = [f'|{i}\\.out' for i, line in lines if 'shape(tx.init' in line]
-  pattern = rf"^(\d+\.(state|tx){''.join(shapes)})\b"
-  if _near(2**-6)(_without(pattern)(plain)).differing:
+  states_of_all = rf'^\d+\.(state|tx)\b|{_outputs(program, "shape[(]tx.init")}'
+  if _near(2**-6)(_without(states_of_all)(plain)).differing:
     return otherwise
   return plain._replace(old=case.new)  # Its states have another structure.
 

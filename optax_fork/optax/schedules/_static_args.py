@@ -136,7 +136,8 @@ def bind_static(
   for name, value, is_listed in _named_arguments(bound_arguments, static_args):
     if is_listed or is_static(name, value):
       static[name] = value
-      listed |= {name} if is_listed else frozenset()
+      if is_listed:
+        listed |= {name}
     elif callable(value) and not isinstance(value, base.StatefulSchedule):
       others[name] = _checked_schedule(name, value)
     else:

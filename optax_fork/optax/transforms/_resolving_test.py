@@ -221,10 +221,12 @@ class ResolveTest(parameterized.TestCase):
 
   def test_keys_that_do_not_sort(self):
     mask = {'a': {'b': True, 0: True}}
-    with self.assertRaisesRegex(
-        ValueError, r"mask\['a'\] is {'b': True, 0: True} of type dict, but the"
-    ):
-      _masking.masked(base.identity(), mask).init({'a': {'b': jnp.ones(3)}})
+    params = {'a': {'b': jnp.ones(3)}}
+    message = r"mask\['a'\] is {'b': True, 0: True} of type dict, but the"
+    with self.assertRaisesRegex(ValueError, message):
+      _resolving.resolve_mask(mask, params)
+    with self.assertRaisesRegex(ValueError, message):
+      _masking.masked(base.identity(), mask).init(params)
 
   @parameterized.named_parameters(
       ('string', 'False', "'False' of type str"),
