@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each patch leaves a tree that passes, alone or after those that it needs.
 
-Upstream's tests, linters and doctests run on the files that were touched so
-far, after each patch of the series; then on the files of each patch, put on the
-release with nothing but the patches that its message says it needs.
+Upstream's tests, linters and doctests run on the files of each patch, after all
+patches before it; then on the release with nothing but the patches that its
+message says it needs. All of Optax's tests run after the last of them, in
+`tox -e sent`.
 """
 
 import functools
@@ -93,12 +94,12 @@ def _known(tree):
   )
 
 
-def _must_pass(tree, patches):
-  """Runs all that upstream runs, on the files that patches touch."""
-  paths = sorted(series.touched(patches))
-  tests = work_tree.tests_of(tree, patches)
+def _must_pass(tree, patch):
+  """Runs all that upstream runs, on the files that a patch touches."""
+  paths = sorted(series.touched([patch]))
+  tests = work_tree.tests_of(tree, [patch])
   assert tests
-  work_tree.must(tree, '-m', 'pytest', '-q', '-p', 'no:cacheprovider', *tests)
+  work_tree.must(tree, '-m', *work_tree.PYTEST, *tests)
   work_tree.must(tree, '-m', 'ruff', 'check', '--no-cache', *paths)
   work_tree.must(tree, '-m', 'flake8', _FLAKE8, *paths)
   # Some of upstream's examples are no Python, and new pylint says more.
@@ -111,8 +112,7 @@ def _must_pass(tree, patches):
 @_each_patch
 def test_after_all_before_it(tree, patch):
   work_tree.check_out(tree, _commits(tree)[patch.subject])
-  before = work_tree.STANDING[: work_tree.STANDING.index(patch) + 1]
-  _must_pass(tree, before)
+  _must_pass(tree, patch)
 
 
 @_each_patch
@@ -121,4 +121,4 @@ def test_after_what_its_message_says_it_needs(tree, patch):
   work_tree.check_out(tree, 'refs/optax-fork/base')
   for needed in series.with_needed(patch, work_tree.STANDING):
     git.run(tree, 'cherry-pick', commits[needed.subject])
-  _must_pass(tree, [patch])
+  _must_pass(tree, patch)

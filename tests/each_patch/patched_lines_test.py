@@ -9,7 +9,6 @@ import shutil
 from each_patch import work_tree
 from optax_fork.patches import added_files
 from optax_fork.patches import git
-from tests import upstream
 
 _OMITTED = '*_test.py,*/test_utils.py'
 # What an older JAX needs runs there.
@@ -48,9 +47,7 @@ def test_all_lines_and_branches(tree, tmp_path):
   settings.write_text(_SETTINGS, 'utf-8')
   work_tree.must(
       tree, '-m', 'coverage', 'run', f'--data-file={data}', '--branch',
-      '--source=optax', f'--omit={_OMITTED}', '-m', 'pytest', '-q',
-      '-p', 'no:cacheprovider', '--rootdir=.',
-      *(f'--deselect={test}' for test in upstream.FAIL_ON_PRISTINE),
+      '--source=optax', f'--omit={_OMITTED}', '-m', *work_tree.PYTEST,
       *work_tree.tests_of(tree, work_tree.SERIES), *work_tree.our_tests(),
   )  # fmt: skip
   work_tree.must(

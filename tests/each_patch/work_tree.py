@@ -12,11 +12,17 @@ from optax_fork.patches import added_files
 from optax_fork.patches import git
 from optax_fork.patches import series
 from optax_fork.upstream import compilation_cache
+from tests import upstream
 
 PATCHES = environments.REPOSITORY / 'patches'
 SERIES = series.read(PATCHES)
 # Those that stand without what the fork adds.
 STANDING = series.in_folder(SERIES, series.BACKPORTS, series.TO_SEND)
+# What passes on pristine Optax: `python -m` takes these, then paths of tests.
+PYTEST = [
+    'pytest', '-q', '-p', 'no:cacheprovider', '--rootdir=.',
+    *(f'--deselect={test}' for test in upstream.FAIL_ON_PRISTINE),
+]  # fmt: skip
 _COMPILED = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
 
 
