@@ -120,7 +120,7 @@ class OptimizersTest(parameterized.TestCase):
     for label in _LABELS:
       for mode in ('jitted', 'eager'):
         self._compare(label, mode, name)
-      jax.clear_caches()
+    jax.clear_caches()
 
   def test_options_stop_what_they_are_for(self):
     add = lambda: jax.numpy.ones(2) + jax.numpy.ones((2, 2))
