@@ -45,8 +45,7 @@ _NOT_ON_PRISTINE = {
     'optax.scale_by_novograd',
 }
 # In pristine, a norm of all params counts the integers; gradients by example
-# are asked for of the integers too; a mask function is taken for a mask. The
-# fork rounds the direction of L-BFGS otherwise.
+# are asked for of the integers too; a mask function is taken for a mask.
 _OTHER_RESULTS = {
     'optax.contrib.dadapt_adamw',
     'optax.contrib.differentially_private_aggregate',
@@ -54,7 +53,6 @@ _OTHER_RESULTS = {
     'optax.contrib.dowg',
     'optax.contrib.dpsgd',
     'optax.contrib.prodigy',
-    'optax.scale_by_lbfgs',
     'optax.selective_transform',
 }
 

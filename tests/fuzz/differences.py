@@ -551,7 +551,6 @@ RULES = {
         # There may be a state, with z in another layout than the params.
         _error('AttributeError|ValueError', 'TypeError|ValueError'),
     ),
-    'test_state_of_lbfgs': (_uses('lbfgs'), _without(r'\.inverse_factor$')),
     'test_types_of_a_fresh_line_search': (
         _uses('lbfgs|linesearch'), _without_weak_types(r'\.info\.')
     ),
@@ -561,9 +560,6 @@ RULES = {
     ),
     'test_first_state_that_keeps_the_params': (
         _uses(_KEEPS_PARAMS, 'apply_if_finite|conditionally'), _near(1e-5)
-    ),
-    'test_rounding_of_lbfgs': (
-        _uses('lbfgs', 'linspace'), _near(1e-4)
     ),
 }  # fmt: skip
 # Those of patches that are to be sent; all others are of the fork alone.

@@ -34,7 +34,6 @@ OPTIMIZERS = {
     'multi_steps': optax.MultiSteps(optax.adam(0.1), 2),
     'schedule_free': optax.contrib.schedule_free_adamw(0.1),
     'lbfgs': optax.lbfgs(0.1, linesearch=None),
-    'lbfgs_of_few_params': optax.lbfgs(0.1, linesearch=None),
     'lbfgs_with_zoom': optax.lbfgs(),
     # Pristine Optax takes the mask and the dtype for schedules.
     'inject_mask': optax.inject_hyperparams(optax.adamw)(
@@ -59,10 +58,7 @@ INJECT_CASES = [
 
 def start(name: str, form: str) -> tuple[Any, Any]:
   """Returns params and their fresh state."""
-  if name == 'lbfgs_of_few_params':
-    model = eqx.nn.Linear(3, 4, key=_KEY)
-  else:
-    model = eqx.nn.MLP(3, 2, 4, 1, key=_KEY)
+  model = eqx.nn.MLP(3, 2, 4, 1, key=_KEY)
   params = eqx.filter(model, eqx.is_inexact_array)
   if form == 'flax':  # It does not know Equinox modules.
     params = {str(i): x for i, x in enumerate(jax.tree.leaves(params))}
@@ -134,30 +130,13 @@ def take(target, saved):
   return jax.tree.map_with_path(lambda path, _: leaves[name(path)], target)
 
 
-def _restore_lbfgs(form, path, target):
-  """Returns in pristine Optax what the fork has saved of L-BFGS."""
-  match form:
-    case 'orbax':
-      return take(target, read(path))
-    case 'pickle':  # Of the leaves.
-      return jax.tree.unflatten(
-          jax.tree.structure(target), restore(form, path, target)
-      )
-    case 'equinox':
-      return restore(form, path, target)
-    case 'flax':
-      saved = flax.serialization.msgpack_restore(path.read_bytes())
-      return take(target, saved)
-
-
 def _main(directory):
   found = {'optax': optax.__file__}
   for name, form in CASES:
     target = start(name, form)
     saved = train(name, *target)
     save(form, directory / f'pristine-{name}-{form}', saved)
-    going_on = _restore_lbfgs if name.startswith('lbfgs') else restore
-    restored = going_on(form, directory / f'fork-{name}-{form}', target)
+    restored = restore(form, directory / f'fork-{name}-{form}', target)
     found[name, form] = jax.device_get([
         jax.tree.leaves(tree)
         for tree in (

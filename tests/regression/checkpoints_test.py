@@ -17,28 +17,11 @@ import tempfile
 
 from absl.testing import parameterized
 import chex
-import flax.serialization
 import jax
 import jax.numpy as jnp
 import numpy as np
 from optax_fork.release import pristine
 from regression import checkpoints
-from support import states
-
-_LBFGS = [name for name in checkpoints.OPTIMIZERS if name.startswith('lbfgs')]
-
-
-def _restore_lbfgs(form, path, target):
-  """Returns in the fork what pristine Optax has saved of L-BFGS."""
-  target = states.as_in_pristine(target)
-  match form:
-    case 'orbax':
-      return checkpoints.take(target, checkpoints.read(path))
-    case 'pickle' | 'equinox':
-      return checkpoints.restore(form, path, target)
-    case 'flax':
-      saved = flax.serialization.msgpack_restore(path.read_bytes())
-      return checkpoints.take(target, saved)
 
 
 def _restore_inject(form, path, target, saved_by_pristine):
@@ -66,12 +49,6 @@ class CheckpointsTest(parameterized.TestCase):
     for name, form in checkpoints.CASES:
       tree = checkpoints.start(name, form)
       tree = cls.saved[name, form] = checkpoints.train(name, *tree)
-      if name in _LBFGS:
-        match form:
-          case 'pickle':
-            tree = jax.tree.leaves(states.as_in_pristine(tree))
-          case 'equinox':
-            tree = states.as_in_pristine(tree)
       checkpoints.save(form, cls.directory / f'fork-{name}-{form}', tree)
     subprocess.run(
         [sys.executable, '-m', checkpoints.__name__, scratch],
@@ -96,11 +73,7 @@ class CheckpointsTest(parameterized.TestCase):
   def test_the_fork_goes_on_where_pristine_optax_was(self, name, form):
     path = self.directory / f'pristine-{name}-{form}'
     target = checkpoints.start(name, form)
-    if name in _LBFGS:
-      restored = _restore_lbfgs(form, path, target)
-      target = states.as_in_pristine(target)
-    else:
-      restored = checkpoints.restore(form, path, target)
+    restored = checkpoints.restore(form, path, target)
     chex.assert_trees_all_equal_structs(restored, target)
     saved, trained, _, _ = self.found[name, form]
     self.assert_same(restored, saved)
@@ -113,12 +86,10 @@ class CheckpointsTest(parameterized.TestCase):
   def test_pristine_optax_goes_on_where_the_fork_was(self, name, form):
     saved = self.saved[name, form]
     wanted = checkpoints.train(name, *saved)
-    if name in _LBFGS:
-      saved, wanted = states.as_in_pristine((saved, wanted))
     _, _, restored, trained = self.found[name, form]
     self.assert_same(saved, restored)
-    rounded_otherwise = name in ('lbfgs', 'lbfgs_with_zoom')
-    compare = self.assert_near if rounded_otherwise else self.assert_same
+    zoom = name == 'lbfgs_with_zoom'
+    compare = self.assert_near if zoom else self.assert_same
     compare(wanted, trained)
 
   @parameterized.parameters(checkpoints.INJECT_CASES)
@@ -154,8 +125,6 @@ class CheckpointsTest(parameterized.TestCase):
         np.testing.assert_array_equal(leaf, old)
 
   @parameterized.parameters(
-      ('lbfgs', 'orbax', 'inverse_factor'),
-      ('lbfgs', 'flax', 'inverse_factor'),
       ('inject_mask', 'orbax', 'mask'),
       ('inject_mask', 'equinox', 'hyperparams'),
   )
@@ -163,12 +132,6 @@ class CheckpointsTest(parameterized.TestCase):
     path = self.directory / f'pristine-{name}-{form}'
     with self.assertRaisesRegex((RuntimeError, ValueError), field):
       checkpoints.restore(form, path, checkpoints.start(name, form))
-
-  def test_error_names_the_leaf_that_was_not_saved(self):
-    target = checkpoints.start('lbfgs', 'orbax')
-    saved = checkpoints.read(self.directory / 'pristine-lbfgs-orbax')
-    with self.assertRaisesRegex(KeyError, 'inverse_factor'):
-      checkpoints.take(target, saved)
 
   def test_page_takes_leaves_as_here(self):
     page = pathlib.Path(__file__).parents[2] / 'docs' / 'checkpoints.md'

@@ -113,8 +113,8 @@ class SettingRun(_Run):
     return [self._draw() for _ in range(steps)]
 
   def init(self, params):
-    """Returns the first state, that of L-BFGS as pristine Optax has it."""
-    return states.as_in_pristine(self._optimizer.init(params))
+    """Returns the first state."""
+    return self._optimizer.init(params)
 
   def step(self, params, state, grads):
     """Returns updates, the new state and new params."""

@@ -16,23 +16,8 @@ import numpy as np
 _ROUNDING = {'float32': 5e-6, 'bfloat16': 1e-2, 'float64': 1e-14}
 
 
-def as_in_pristine(tree: Any) -> Any:
-  """Returns a tree with states of L-BFGS as Optax 0.2.8 has them."""
-  has_factor = lambda x: getattr(x, 'inverse_factor', None) is not None
-  return jax.tree.map(
-      lambda x: x._replace(inverse_factor=None) if has_factor(x) else x,
-      tree,
-      is_leaf=has_factor,
-  )
-
-
 def structure(state: Any) -> str:
   """Returns the classes and fields of a state, with `None` and empty nodes."""
-  # Without the field that L-BFGS has in the fork alone.
-  is_lbfgs = lambda x: type(x).__name__ == 'ScaleByLBFGSState'
-  state = jax.tree.map(
-      lambda x: x[:6] if is_lbfgs(x) else x, state, is_leaf=is_lbfgs
-  )
   return str(jax.tree.structure(state))
 
 

@@ -161,14 +161,6 @@ class CarryOverTest(parameterized.TestCase):
       with self.assertRaisesRegex(ValueError, f"^At '{place}', the old"):
         tree.carry_over(init(_PARAMS), init(other))
 
-  def test_array_that_a_state_lacks(self):
-    """It is none of the params, as in a state of L-BFGS of 0.2.8."""
-    tx = transform.scale_by_lbfgs()
-    params = {'w': jnp.ones(20)}
-    old = tx.init(params)._replace(inverse_factor=None)
-    with self.assertRaisesRegex(ValueError, "^At 'inverse_factor'"):
-      tree.carry_over(old, tx.init(params))
-
   def test_fields_are_not_swapped(self):
     old, new = _Pair(jnp.ones(2), jnp.zeros(2)), _Pair(jnp.ones(2), None)
     found = tree.carry_over(old, old)
