@@ -2,15 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which arguments of a factory are static, for `inject_hyperparams`."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 import contextlib
 import functools
 import inspect
 import re
 import sys
-import types
-import typing
-from typing import Any, Union
+from typing import Any
 
 import jax
 import numpy as np
@@ -36,10 +34,9 @@ STATIC_ARGS = {
     'schedule_free_sgd': {'warmup_steps'},
 }
 
-# The name decides first, as factories written by users have few annotations.
 _MASK_NAME = re.compile(r'(^|_)(mask|labels|dimension_numbers)$')
-# So are functions that are not schedules, and what outputs are like.
-_OTHER_NAMES = '_fn', '_like'
+# In Optax, so are functions that are not schedules, and what outputs are like.
+_OTHER_NAME = re.compile(r'_(fn|like)$|^(f|measure)$')
 
 
 def are_arguments(names: set[str], signature: inspect.Signature) -> bool:
@@ -56,13 +53,12 @@ def static_by_default(
 
   A callable is a schedule unless it is a class, a mask or labels made by
   ``optax.masks``, or its argument is a mask, labels or dimension numbers by
-  name, or another function by annotation.
+  name, or an argument of Optax's own factory for another function.
   Numbers are not static unless Optax's own factory cannot take them traced.
 
   Args:
     factory: the factory that ``inject_hyperparams`` wraps.
   """
-  annotations = _annotations(factory)
   while isinstance(factory, functools.partial):
     factory = factory.func
   # What `functools.wraps` made of Optax's factory has the same name.
@@ -81,11 +77,9 @@ def static_by_default(
       return is_mask and not jax.tree_util.all_leaves([value])
     if is_mask and (is_optax or callable(value)):
       return True
-    if is_optax and name.endswith(_OTHER_NAMES):
+    if is_optax and _OTHER_NAME.search(name):
       return True
-    if callable(value):
-      return not _admits_schedule(annotations.get(name, Any))
-    return is_optax and name in static_args
+    return is_optax and name in static_args and not callable(value)
 
   return is_static
 
@@ -196,53 +190,3 @@ def _is_number(value: Any) -> bool:
   return isinstance(value, (int, float, complex)) and not isinstance(
       value, bool
   )
-
-
-def _annotations(factory: Callable[..., Any]) -> dict[str, Any]:
-  try:
-    parameters = inspect.signature(factory, eval_str=True).parameters
-  except Exception:  # pylint: disable=broad-exception-caught
-    return {}  # E.g. a name that is imported for type checkers only.
-  return {name: p.annotation for name, p in parameters.items()}
-
-
-def _admits_schedule(annotation: Any) -> bool:
-  """Returns False if annotation names functions, none of them a schedule."""
-  functions = [
-      typing.get_args(alternative)
-      for alternative in _alternatives(annotation)
-      if typing.get_origin(alternative) is Callable
-  ]
-  return not functions or any(_is_schedule(*args) for args in functions)
-
-
-def _is_schedule(parameters: Any = ..., result: Any = Any) -> bool:
-  """Whether a function of this type may return a number for a step count."""
-  if not isinstance(parameters, list):  # Any parameters, `...`.
-    return True
-  return len(parameters) == 1 and all(
-      map(_may_be_number, [*parameters, result])
-  )
-
-
-def _may_be_number(annotation: Any) -> bool:
-  """Returns False for booleans and for trees, such as ``base.Params``."""
-  classes = [typing.get_origin(a) or a for a in _alternatives(annotation)]
-  numbers = (jax.Array, np.ndarray, jax.core.Tracer)
-  if {int, float, complex}.intersection(classes):
-    # NumPy's `ArrayLike` admits text and nested sequences, too, by a protocol.
-    numbers += (str, bytes)
-    classes = [c for c in classes if not getattr(c, '_is_protocol', False)]
-  return annotation is not bool and not any(
-      isinstance(c, type)
-      and issubclass(c, Iterable)
-      and not issubclass(c, numbers)
-      for c in classes
-  )
-
-
-def _alternatives(annotation: Any) -> list[Any]:
-  """Returns the members of a union, or annotation alone."""
-  if typing.get_origin(annotation) in (Union, types.UnionType):
-    return sum(map(_alternatives, typing.get_args(annotation)), [])
-  return [annotation]

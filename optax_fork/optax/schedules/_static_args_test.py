@@ -7,14 +7,12 @@ import functools
 import inspect
 import types
 import typing
-from typing import Any, Optional, Union
 
 from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 import numpy as np
-import numpy.typing as npt
 import optax
 from optax import contrib
 from optax.schedules import _static_args
@@ -212,87 +210,6 @@ class MaskTest(parameterized.TestCase):
     self.assertFalse(is_static('b1', StatefulNet(_net())))
 
 
-class AnnotationTest(parameterized.TestCase):
-  """Annotations tell functions from schedules, where they can."""
-
-  @parameterized.named_parameters(
-      ('none', inspect.Parameter.empty),
-      ('float', float),
-      ('any', Any),
-      ('unknown', 'NotDefinedHere'),
-      ('bare', Callable),
-      ('any_parameters', Callable[..., Any]),
-      ('schedule', optax.Schedule),
-      ('schedule_string', 'optax.Schedule'),
-      ('scalar_or_schedule', optax.ScalarOrSchedule),
-      ('optional', Optional[optax.ScalarOrSchedule]),
-      ('integer', Union[float, Callable[[int], float]]),
-      ('array', Callable[[jax.Array], jax.Array]),
-      ('or_mask', Union[optax.ScalarOrSchedule, optax.MaskOrFn]),
-  )
-  def test_schedule_is_scheduled(self, annotation):
-    def factory(step_size):
-      return optax.scale(step_size)
-
-    factory.__annotations__['step_size'] = annotation
-    _, state = _run(optax.inject_hyperparams(factory)(_halved))
-    self.assertEqual(state.hyperparams['step_size'], 0.25)
-
-  @parameterized.named_parameters(
-      ('mask', optax.MaskOrFn),
-      ('mask_string', 'optax.MaskOrFn'),
-      ('optional', Optional[optax.MaskOrFn]),
-      ('of_params', Callable[[optax.Params], Any]),
-      ('of_dict', Callable[[dict[str, jax.Array]], Any]),
-      ('to_params', Callable[[Any], optax.Params]),
-      ('to_bool', Callable[[jax.Array], bool]),
-      ('of_two', Callable[[jax.Array, jax.Array], jax.Array]),
-      ('new_union', Callable[[optax.Params], Any] | None),
-  )
-  def test_other_function_is_static(self, annotation):
-    def factory(learning_rate, function):
-      return optax.adamw(learning_rate, weight_decay=0.1, mask=function)
-
-    factory.__annotations__['function'] = annotation
-    params = dict(_net())
-    updates, state = _run(
-        optax.inject_hyperparams(factory)(0.1, _is_matrix), params
-    )
-    expected, _ = _run(factory(0.1, _is_matrix), params)
-    jax.tree.map(
-        functools.partial(np.testing.assert_allclose, rtol=1e-5),
-        updates,
-        expected,
-    )
-    self.assertCountEqual(state.hyperparams, ['learning_rate'])
-
-  def test_annotations_are_read_through_partial_and_wraps(self):
-    def factory(learning_rate: float, select: optax.MaskOrFn):
-      return optax.adamw(learning_rate, mask=select)
-
-    @functools.wraps(factory)
-    def wrapper(*args, **kwargs):
-      return factory(*args, **kwargs)
-
-    for f in (functools.partial(factory, 0.1), wrapper):
-      is_static = _static_args.static_by_default(f)
-      self.assertTrue(is_static('select', _is_matrix))
-
-  def test_names_decide_where_annotations_cannot_be_resolved(self):
-    def factory(learning_rate, select, mask):
-      del select, mask
-      return optax.sgd(learning_rate)
-
-    factory.__annotations__ = {
-        'learning_rate': 'NotDefinedHere',
-        'select': 'optax.MaskOrFn',
-    }
-    is_static = _static_args.static_by_default(factory)
-    self.assertFalse(is_static('learning_rate', _halved))
-    self.assertFalse(is_static('select', _is_matrix))
-    self.assertTrue(is_static('mask', _is_matrix))
-
-
 class CheckedScheduleTest(parameterized.TestCase):
   """A function that is not a schedule is an error instead of a silent loss."""
 
@@ -384,13 +301,6 @@ class CheckedScheduleTest(parameterized.TestCase):
       return optax.scale(b2)
 
     self.assertIn('b2', optax.inject_hyperparams(factory)().init(1.0)[1])
-
-  def test_annotation_that_admits_numbers_and_sequences(self):
-    def factory(rate: Callable[[npt.ArrayLike], npt.ArrayLike]):
-      return optax.scale(rate)
-
-    tx = optax.inject_hyperparams(factory)(lambda count: -0.1 / (count + 1))
-    self.assertIn('rate', tx.init(jnp.ones(2)).hyperparams)
 
   def test_own_exception_is_kept_with_a_note(self):
     def decay_filter(params):
