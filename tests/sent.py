@@ -24,13 +24,6 @@ import pytest
 from tests import upstream
 
 _ROOT = pathlib.Path(__file__).resolve().parents[1]
-# They fail on pristine 0.2.8 with JAX 0.10, too, and pass on the fork.
-_FAIL_ON_PRISTINE = (
-    *upstream.FAIL_ON_PRISTINE,
-    'optax/transforms/_freezing_test.py::FreezeTest::test_bad_structure_raises',
-    'optax/transforms/_freezing_test.py::SelectiveTransformTest::'
-    'test_selective_bad_structure',
-)
 # What takes longest and is about what the patches leave as it is. Random
 # programs compare it with pristine Optax.
 _LONG = (
@@ -97,7 +90,7 @@ def main(arguments: list[str]) -> int:
     # This file is a plugin, too.
     options = ['-p', __spec__.name, '-p', compilation_cache.__name__]
     options += [f'--rootdir={root}', '-c', os.devnull]
-    options += [f'--deselect={test}' for test in _FAIL_ON_PRISTINE]
+    options += [f'--deselect={test}' for test in upstream.FAIL_ON_PRISTINE]
     tests = [name for name in sorted(names) if (root / name).exists()]
     upstreams = _run(root, root, *options, *tests, *arguments)
     ours = _run(root, _ROOT, '--sent', *marked, *arguments)

@@ -17,14 +17,20 @@ from optax_fork.release import manifest
 from optax_fork.upstream import compilation_cache
 import pytest
 
-# They fail on pristine 0.2.8 with JAX 0.10, too. Two of freezing fail there and
-# pass on the fork.
-FAIL_ON_PRISTINE = (
+# They fail with JAX 0.10, on the fork and on pristine 0.2.8.
+_FAIL_ON_BOTH = (
     # The objective of nnls rises by a rounding error.
     'optax/_src/linear_algebra_test.py::LinearAlgebraTest::test_nnls4',
     'optax/_src/linear_algebra_test.py::LinearAlgebraTest::test_nnls5',
     # A tolerance of 7 places in float32.
     'optax/transforms/_clipping_test.py::ClippingTest::test_clip_by_block_rms',
+)
+FAIL_ON_PRISTINE = (
+    *_FAIL_ON_BOTH,
+    # They ask for words of an older JAX, which are in the fork's own errors.
+    'optax/transforms/_freezing_test.py::FreezeTest::test_bad_structure_raises',
+    'optax/transforms/_freezing_test.py::SelectiveTransformTest::'
+    'test_selective_bad_structure',
 )
 
 
@@ -47,9 +53,7 @@ _LONG = (
     # its steps with those of pristine Optax.
     'test_against_plain_implementation',
     # L-BFGS and Muon, problem by problem. The equivalence tests compare their
-    # steps or programs with those of pristine Optax, and the regression tests
-    # compare the compact form with the two loops.
-    'CompactTest',
+    # steps or programs with those of pristine Optax.
     'LBFGSTest',
     'contrib/_muon_test.py',
     # Backtracking from many starts: the equivalence tests compare its steps.
@@ -97,7 +101,7 @@ def pytest_collection_modifyitems(config, items):
 
 def main(arguments: list[str]) -> int:
   packages = manifest.imported()
-  deselected = [f'--deselect={name}' for name in FAIL_ON_PRISTINE]
+  deselected = [f'--deselect={name}' for name in _FAIL_ON_BOTH]
   # This file is a plugin, too: so each process makes the same choice.
   options = ['-q', '-p', 'tests.upstream']
   options += ['-p', compilation_cache.__name__]

@@ -3,9 +3,9 @@
 """Each patch leaves a tree that passes, alone or after those that it needs.
 
 Upstream's tests, linters and doctests run on the files of each patch, after all
-patches before it; then on the release with nothing but the patches that its
-message says it needs. All of Optax's tests run after the last of them, in
-`tox -e sent`.
+patches before it; then on the release with nothing but the backports, which
+main has, and the patches that its message says it needs. All of Optax's tests
+run after the last of them, in `tox -e sent`.
 """
 
 import functools
@@ -119,6 +119,8 @@ def test_after_all_before_it(tree, patch):
 def test_after_what_its_message_says_it_needs(tree, patch):
   commits = _commits(tree)
   work_tree.check_out(tree, 'refs/optax-fork/base')
-  for needed in series.with_needed(patch, work_tree.STANDING):
+  backports = series.in_folder(work_tree.SERIES, series.BACKPORTS)
+  needed_patches = series.with_needed(patch, work_tree.STANDING)
+  for needed in dict.fromkeys((*backports, *needed_patches)):
     git.run(tree, 'cherry-pick', commits[needed.subject])
   _must_pass(tree, patch)
