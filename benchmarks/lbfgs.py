@@ -17,7 +17,6 @@ import numpy as np
 _MEMORY = 10
 _POINTS = 4  # Params and grads that the steps go through, again and again.
 _LIBRARIES = (peers.FORK, peers.PRISTINE)
-_PRISTINE_STEP_LEAVES = 100
 _PATIENCE = 20.0  # Seconds to compile; the next size takes ten times as long.
 
 PyTree = Any
@@ -67,8 +66,6 @@ def _moved(total: int, memory: int, donate: bool) -> int:
 
 
 def _stepping(library: str, leaves: int, total: int, memory: int, donate: bool):
-  if library == peers.PRISTINE and leaves > _PRISTINE_STEP_LEAVES:
-    raise engine.NotRun('it compiles for minutes with so many leaves')
   points = _points(leaves, total)
   optimizer = peers.optax_of(library).scale_by_lbfgs(memory)
   update = jax.jit(optimizer.update, donate_argnums=1 if donate else ())
@@ -99,7 +96,6 @@ def _steps(quick: bool) -> Iterator[engine.Case]:
           (100, 10**4, 10),
           (100, 10**6, 10),
           (100, 10**7, 5),
-          (1000, 10**6, 10),
       ]
   )
   for leaves, total, memory in sizes:

@@ -89,9 +89,8 @@ def _is_optax(frame: types.FrameType) -> bool:
 
 def _of_pair(arguments: tuple[Any, ...]) -> Optional[str]:
   params, updates, *_ = arguments
-  if not isinstance(updates, tuple) or len(updates) != 2:
-    return None
-  if _structure(updates[0]) != _structure(params):
+  is_pair = isinstance(updates, tuple) and len(updates) == 2
+  if not is_pair or _structure(updates[0]) != _structure(params):
     return None
   return (
       '`update` returns a pair: `updates, state = optimizer.update(...)`.'
@@ -139,12 +138,12 @@ def _of_order(updates: Any, state: Any, params: Any) -> Optional[str]:
     return f'{_IN_THIS_ORDER} The state is a tree like the gradients here.'
   if params is not None and kind == _structure(params):
     return f'{_IN_THIS_ORDER} The state is a tree like the params here.'
-  for path, leaf in _leaves(updates):
+  for keys, leaf in jax.tree_util.tree_leaves_with_path(updates, views.is_hole):
     is_fine = hasattr(leaf, 'dtype') or isinstance(leaf, _NUMBERS)
     if not is_fine and not views.is_hole(leaf):
       return (
-          f'{_IN_THIS_ORDER} The gradients hold {leaf!r} at {path!r} here: are'
-          ' they a model?'
+          f'{_IN_THIS_ORDER} The gradients hold {leaf!r} at'
+          f' {tree_differences.show_path(keys)!r} here: are they a model?'
       )
   return None
 
@@ -163,13 +162,14 @@ def _of_decay(error: Exception) -> Optional[str]:
 
 def _of_holes(updates: Any, state: Any) -> Optional[str]:
   """Finds where a tree in the state has something, and the updates have not."""
-  if _is_leaf(updates):  # All leaves of a state are like a single array.
+  like = tree_differences.open_node(updates)[1]
+  # All leaves of a state are like a single array.
+  if updates is None or jax.tree_util.treedef_is_leaf(like):
     return None
   # pylint: disable-next=import-outside-toplevel
   from optax.transforms import _masking  # It imports this module.
 
-  like = _open(updates)[1]
-  is_like = lambda tree: _open(tree)[1] == like
+  is_like = lambda tree: tree_differences.open_node(tree)[1] == like
   # The state of a masked optimizer has a part of what `update` gets.
   is_masked = lambda tree: isinstance(tree, _masking.MaskedState)
   is_end = lambda tree: is_like(tree) or is_masked(tree)
@@ -186,19 +186,13 @@ def _of_holes(updates: Any, state: Any) -> Optional[str]:
   if keys is None:
     return None
   has, gets = ('nothing', 'an') if views.is_hole(slot) else ('something', 'no')
-  note = (
+  return (
       f'at {tree_differences.show_path(keys)!r} the state has {has} and there'
       f' is {gets} update. If `init` got other params, `optax.tree.carry_over('
       'state, optimizer.init(params)).state` is a state of these. Params beside'
       ' integers, bools, keys or functions are arrays, not Python floats; give'
       ' `update` the params, too.'
   )
-  if getattr(slot, 'shape', None) == ():
-    note += (
-        ' `jax.jit` and `jax.eval_shape` of `init` make an array of a Python'
-        ' float, `eqx.filter_jit` does not.'
-    )
-  return note
 
 
 def _of_no_params(params: Any) -> Optional[str]:
@@ -211,26 +205,5 @@ def _of_no_params(params: Any) -> Optional[str]:
   )
 
 
-def _is_leaf(tree: Any) -> bool:
-  return tree is None or jax.tree_util.all_leaves([tree])
-
-
 def _structure(tree: Any) -> Any:
   return jax.tree.structure(tree, is_leaf=views.is_hole)
-
-
-def _leaves(tree: Any) -> list[tuple[str, Any]]:
-  """Lists the leaves of a tree, holes among them, with their paths."""
-  return [
-      (tree_differences.show_path(keys), leaf)
-      for keys, leaf in jax.tree_util.tree_leaves_with_path(
-          tree, views.is_hole
-      )
-  ]
-
-
-def _open(tree: Any) -> Any:
-  """Flattens the topmost node of a tree."""
-  return jax.tree_util.tree_flatten_with_path(
-      tree, is_leaf=lambda x: x is not tree
-  )

@@ -84,18 +84,6 @@ class NoteTest(parameterized.TestCase):
       tx.update(params, tx.init(params), params)
     self.assertFalse(getattr(raised.exception, '__notes__', None))
 
-  def test_traced_init(self):
-    """`jax.jit` makes a param of a float that was none."""
-    model = {'w': jnp.ones(2), 'rate': 0.5, 'on': True}
-    tx = optax.scale_by_lbfgs()
-    grads = {'w': jnp.ones(2), 'rate': None, 'on': None}
-    state = jax.jit(tx.init)(model)
-    self._assert_noted(
-        lambda: tx.update(grads, state, model), ValueError,
-        "'rate' .*eqx.filter_jit",
-    )
-    tx.update(grads, tx.init(model), model)
-
   def test_python_float_of_a_raw_model(self):
     params = {'w': jnp.ones(2), 'b': 0.5, 'n': 3}
     grads = {'w': jnp.ones(2), 'b': 0.8, 'n': 0}

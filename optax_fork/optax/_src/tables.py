@@ -2,42 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables as text."""
 
-import shutil
 from typing import Any
-
-_GAP = '  '
-_MIN_WIDTH = 12  # Of a column that is made narrower.
 
 
 def align_columns(rows: list[list[str]], sides: str) -> list[str]:
   """Writes rows of cells in columns, each on its side.
 
   Args:
-    rows: the cells. Where a row would be wider than the terminal, those of the
-      widest columns are shortened from the middle.
+    rows: the cells.
     sides: the side of each column that its cells are on, ``<`` or ``>``.
 
   Returns:
     A line for each row.
   """
   widths = [max(map(len, column)) for column in zip(*rows)]
-  room = shutil.get_terminal_size().columns - len(_GAP) * (len(widths) - 1)
-  while sum(widths) > room and max(widths) > _MIN_WIDTH:
-    widths[widths.index(max(widths))] -= 1
-  return [
-      _GAP.join(
-          f'{_shorten(cell, width):{side}{width}}'
-          for cell, side, width in zip(row, sides, widths)
-      ).rstrip()
-      for row in rows
-  ]
-
-
-def _shorten(cell: str, width: int) -> str:
-  if len(cell) <= width:
-    return cell
-  end = (width - 2) // 2
-  return f'{cell[: width - 3 - end]}...{cell[-end:]}'
+  columns = [f'{{:{side}{width}}}' for side, width in zip(sides, widths)]
+  return ['  '.join(columns).format(*row).rstrip() for row in rows]
 
 
 def show_number(x: Any) -> str:

@@ -3,9 +3,7 @@
 """Tests for tables in terminals."""
 
 import copy
-import os
 import pickle
-from unittest import mock
 
 from absl.testing import absltest
 import numpy as np
@@ -14,17 +12,11 @@ import optax
 
 class TextTablesTest(absltest.TestCase):
 
-  def test_rows_fit_the_terminal(self):
-    path = 'transformer_blocks/0/attention_of_all_tokens/query_projection/w'
+  def test_paths_can_be_copied(self):
+    path = 'transformer_blocks/0/attention_of_all_tokens/query_projection/w' * 3
     params = {path: np.ones((100, 64), 'f'), 'b': np.ones(2, 'f')}
-    for columns, shown in (
-        ('200', path),
-        ('80', 'transformer_blocks/0/atte...tokens/query_projection/w'),
-    ):
-      with mock.patch.dict(os.environ, COLUMNS=columns):
-        text = optax.masks.describe(params, {path: 'body', 'b': 'head'})
-      self.assertLessEqual(max(map(len, text.splitlines())), int(columns))
-      self.assertRegex(text, rf'(?m)^{shown}  \(100, 64\)  float32  body$')
+    text = optax.masks.describe(params, {path: 'body', 'b': 'head'})
+    self.assertRegex(text, rf'(?m)^{path}  \(100, 64\)  float32  body$')
     self.assertRegex(text, r'total +2 +6,402')
 
   def test_copies(self):

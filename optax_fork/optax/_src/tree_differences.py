@@ -12,12 +12,13 @@ import jax.numpy as jnp
 from optax._src.models import leaf_kinds
 
 Keys = tuple[Any, ...]
+_IsLeaf = Optional[Callable[[Any], bool]]
 
 
 def walk(
     tree: Any,
     other: Any,
-    is_leaf: Optional[Callable[[Any], bool]] = None,
+    is_leaf: _IsLeaf = None,
     keys: Keys = (),
 ) -> Iterator[tuple[Keys, Any, Any, Optional[Exception]]]:
   """Walks down two trees, as far as the first is a prefix of the second.
@@ -33,9 +34,7 @@ def walk(
     part, JAX's error is in its place.
   """
   try:
-    children, treedef = jax.tree_util.tree_flatten_with_path(
-        tree, lambda x: x is not tree or is_leaf is not None and is_leaf(x)
-    )
+    children, treedef = open_node(tree, is_leaf)
     others = treedef.flatten_up_to(other)
   except Exception as error:  # pylint: disable=broad-exception-caught
     # JAX compares static data of the nodes, which may raise anything.
@@ -45,6 +44,13 @@ def walk(
   if not jax.tree_util.treedef_is_leaf(treedef):
     for (key, child), other_child in zip(children, others):
       yield from walk(child, other_child, is_leaf, keys + key)
+
+
+def open_node(tree: Any, is_leaf: _IsLeaf = None) -> Any:
+  """Flattens the topmost node of a tree, unless it is a leaf."""
+  return jax.tree_util.tree_flatten_with_path(
+      tree, lambda x: x is not tree or is_leaf is not None and is_leaf(x)
+  )
 
 
 def show_path(keys: Keys) -> str:
@@ -78,10 +84,7 @@ def show(tree: Any, *, values: bool = True) -> str:
     return 'None'
   if not jax.tree_util.all_leaves([tree]):
     try:
-      children = jax.tree_util.tree_leaves_with_path(
-          tree, lambda x: x is not tree
-      )
-      names = ', '.join(show_path(keys) for keys, _ in children)
+      names = ', '.join(show_path(keys) for keys, _ in open_node(tree)[0])
       return f'{type(tree).__name__}({names})'
     except ValueError:
       pass  # A dict whose keys do not sort.

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import dataclasses
 from typing import Any
 
-import jax
 from optax._src.models import views
 from optax.masks import _base
 from optax.transforms import _resolving
@@ -53,13 +52,7 @@ def choose(mask: Any, flat: _base.FlatParams) -> list[bool]:
   if isinstance(mask, Mask):
     return mask.choose(flat)
   params = views.get_view(flat.params)
-  bools = jax.tree.map(
-      lambda m, p: jax.tree.map(lambda _: m, p, is_leaf=views.is_hole),
-      _resolving.resolve_mask(mask, params),
-      params,
-      is_leaf=views.is_hole,
-  )
-  return jax.tree.leaves(bools, is_leaf=views.is_hole)
+  return views.spread(_resolving.resolve_mask(mask, params), params)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,9 +70,8 @@ class _Combined(Mask):
 
   def choose(self, flat):
     left, right = choose(self.left, flat), choose(self.right, flat)
-    if self.symbol == '&':
-      return [x and y for x, y in zip(left, right, strict=True)]
-    return [x or y for x, y in zip(left, right, strict=True)]
+    combine = all if self.symbol == '&' else any
+    return list(map(combine, zip(left, right, strict=True)))
 
   def __hash__(self):  # A tree of bools, such as a dict, has none.
     return hash((self.symbol, type(self.left), type(self.right)))

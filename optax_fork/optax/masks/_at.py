@@ -36,11 +36,10 @@ class _Hidden:
       raise AttributeError(name)
     return self
 
-  def __getitem__(self, key):
-    return self
-
   def __call__(self, *args, **kwargs):
     return self
+
+  __getitem__ = __call__
 
   def __iter__(self):
     return iter(())

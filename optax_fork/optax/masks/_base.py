@@ -46,20 +46,15 @@ class FlatParams:
   @functools.cached_property
   def is_choosable(self) -> list[bool]:
     """Whether leaves are to be chosen: of raw models, those that are params."""
-    if not leaf_kinds.is_raw(self.params):
-      return [not hole for hole in self._holes]
-    return [
-        not hole and kept is not None
-        for hole, kept in zip(self._holes, leaf_kinds.get_kept(self.leaves))
-    ]
+    is_raw = leaf_kinds.is_raw(self.params)
+    kept = leaf_kinds.get_kept(self.leaves) if is_raw else self.leaves
+    return [not hole and x is not None for hole, x in zip(self._holes, kept)]
 
   @functools.cached_property
   def is_expected(self) -> list[bool]:
     """Whether leaves may be looked for: None may stand for a param."""
-    return [
-        is_choosable or leaf is None
-        for is_choosable, leaf in zip(self.is_choosable, self.leaves)
-    ]
+    leaves = zip(self.is_choosable, self.leaves)
+    return [is_choosable or leaf is None for is_choosable, leaf in leaves]
 
   @functools.cached_property
   def is_whole(self) -> bool:
@@ -151,13 +146,8 @@ def _path(keys) -> str:
 def list_paths(paths: list[str], pattern: Optional[str] = None) -> str:
   """Lists paths for an error, those that are like the pattern first."""
   if pattern is not None:
-    matcher = difflib.SequenceMatcher(b=pattern, autojunk=False)
-
-    def distance(path):
-      matcher.set_seq1(path)
-      return -matcher.ratio()
-
-    paths = sorted(paths, key=distance)
+    match = lambda path: difflib.SequenceMatcher(None, path, pattern, False)
+    paths = sorted(paths, key=lambda path: match(path).ratio(), reverse=True)
   listed = ', '.join(map(repr, paths[:_MAX_PATHS]))
   more = len(paths) - _MAX_PATHS
   return f'{listed} and {more} more' if more > 0 else listed or 'none'

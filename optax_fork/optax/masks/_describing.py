@@ -5,12 +5,11 @@
 import math
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 from optax._src import base
 from optax._src.models import seam
 from optax._src.models import views
 from optax._src import tables
+from optax._src import tree_differences
 from optax.masks import _base
 from optax.transforms import _resolving
 
@@ -34,8 +33,7 @@ def describe(params: base.Params, choice: Any = None) -> str:
   Returns:
     Text with a line for each leaf, with its path, shape, dtype and what was
     chosen for it, and a line for each group with its numbers of leaves and of
-    parameters. In a terminal, long paths are shortened to its width (that of
-    ``COLUMNS``, or 80, where there is none).
+    parameters.
 
   Raises:
     ValueError: If ``choice`` is not a prefix of the params.
@@ -54,44 +52,28 @@ def describe(params: base.Params, choice: Any = None) -> str:
     False       1           6
     total       2           9
   """
-  model, params = params, views.get_view(params)
-  flat = _base.FlatParams(params)
-  leaves = [
-      (path, leaf) for path, leaf in zip(flat.paths, flat.leaves)
-      if not views.is_hole(leaf)
-  ]
-  title, groups = ['path', 'shape', 'dtype'], {}
-  if choice is None:
-    chosen = [None] * len(leaves)
-  else:
-    chosen = []
-    with seam.remember_params(model):
+  flat = _base.FlatParams(views.get_view(params))
+  title, chosen = ['path', 'shape', 'dtype'], [None] * len(flat.leaves)
+  if choice is not None:
+    is_none = lambda c: c is None
+    with seam.remember_params(params):
       tree = _resolving.resolve(
-          choice,
-          params,
-          lambda c: c,
-          name='choice',
-          is_leaf=lambda c: c is None,
+          choice, flat.params, lambda c: c, name='choice', is_leaf=is_none
       )
-    jax.tree.map(
-        lambda c, p: chosen.extend([c] * len(jax.tree.leaves(p))),
-        tree,
-        params,
-        is_leaf=lambda c: c is None,
-    )
-    is_mask = {str(c) for c in chosen} <= {'True', 'False'}
-    title.append('mask' if is_mask else 'label')
-  rows = []
-  for (path, leaf), c in zip(leaves, chosen, strict=True):
+    chosen = views.spread(tree, flat.params, is_none)
+  rows, groups = [], {}
+  for path, leaf, c in zip(flat.paths, flat.leaves, chosen, strict=True):
     is_number = isinstance(leaf, (int, float, complex))
     if not hasattr(leaf, 'dtype') and not is_number:
-      continue  # Such as a function.
-    shape = getattr(leaf, 'shape', ())
-    dtype = jnp.result_type(leaf) if is_number else leaf.dtype
-    row = [path, str(shape), str(dtype), _show(c)]
-    rows.append(row[: len(title)])
+      continue  # A hole, or a function.
+    dtype, shape = tree_differences.kind(leaf)
+    rows.append([path, str(tuple(shape)), str(dtype), _show(c)])
     group = groups.setdefault((type(c), repr(c)), (_show(c), []))
     group[1].append(math.prod(shape))
+  if choice is not None:
+    is_mask = {row[-1] for row in rows} <= {'True', 'False'}
+    title.append('mask' if is_mask else 'label')
+  rows = [row[: len(title)] for row in rows]
   sizes = [size for _, group in groups.values() for size in group]
   counts = [] if choice is None else list(groups.values())
   counts.append(('total', sizes))

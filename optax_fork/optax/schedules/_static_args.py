@@ -187,6 +187,5 @@ def _is_same(value: Any, number: Any) -> bool:
 def _is_number(value: Any) -> bool:
   if hasattr(value, 'dtype'):
     return value.dtype != bool
-  return isinstance(value, (int, float, complex)) and not isinstance(
-      value, bool
-  )
+  is_number = isinstance(value, (int, float, complex))
+  return is_number and not isinstance(value, bool)

@@ -111,7 +111,8 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
       return new
     if views.is_hole(new):
       return new
-    (children, treedef), (others, other_def) = _open(new), _open(old)
+    children, treedef = tree_differences.open_node(new)
+    others, other_def = tree_differences.open_node(old)
     is_leaf = jax.tree_util.all_leaves([new])
     kind = tree_differences.kind
     if treedef != other_def or is_leaf and kind(old) != kind(new):
@@ -126,9 +127,8 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
     )
 
   state = merge(old, new, (), (), False)
-  lines = [['what', 'field', 'leaves']]
-  lines += [[*row, str(count)] for row, count in sorted(rows.items())]
-  table = tables.align_columns(lines, '<<>')
+  lines = [[*row, str(count)] for row, count in sorted(rows.items())]
+  table = tables.align_columns([['what', 'field', 'leaves'], *lines], '<<>')
   return CarriedOver(
       state,
       carried=tuple(paths['carried']),
@@ -152,10 +152,6 @@ def _check_state(name: str, state: Any) -> None:
 
 def _is_named_tuple(node: Any) -> bool:
   return isinstance(node, tuple) and hasattr(node, '_fields')
-
-
-def _open(tree: Any) -> Any:
-  return jax.tree_util.tree_flatten_with_path(tree, lambda x: x is not tree)
 
 
 def _unlike(old: Any, new: Any, keys: Any) -> ValueError:

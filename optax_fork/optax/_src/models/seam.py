@@ -122,18 +122,17 @@ def call_update(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 def take_models(cls: type[Any]) -> type[Any]:
   """Lets the methods ``init`` and ``update`` of a class take raw params."""
-  init, update = cls.init, cls.update
-  cls.init = functools.wraps(init)(
-      lambda self, *args, **kwargs: call_init(
-          functools.partial(init, self), args, kwargs
-      )
-  )
-  cls.update = functools.wraps(update)(
-      lambda self, *args, **kwargs: call_update(
-          functools.partial(update, self), args, kwargs
-      )
-  )
+  for name, call in (('init', call_init), ('update', call_update)):
+    setattr(cls, name, _take_models(getattr(cls, name), call))
   return cls
+
+
+def _take_models(method, call):
+  @functools.wraps(method)
+  def wrapped(self, *args, **kwargs):
+    return call(functools.partial(method, self), args, kwargs)
+
+  return wrapped
 
 
 def _replace(args, kwargs, **new):

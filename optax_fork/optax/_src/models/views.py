@@ -105,6 +105,17 @@ def map_view(f: Callable[[Any, Any], Any], view: Any, full: Any) -> Any:
   )
 
 
+def spread(
+    prefix: Any, tree: Any, is_leaf: Callable[[Any], bool] = is_hole
+) -> list[Any]:
+  """Lists what a prefix has for each leaf of a tree, holes among them."""
+  leaves, treedef = jax.tree.flatten(prefix, is_leaf=is_leaf)
+  found = []
+  for leaf, subtree in zip(leaves, treedef.flatten_up_to(tree)):
+    found += [leaf] * len(jax.tree.leaves(subtree, is_leaf=is_hole))
+  return found
+
+
 def join(view: Any, full: Any) -> Any:
   """Fills the holes of a view from the full tree, whose nodes are copied."""
   # A module, such as BatchNorm, may write to its nodes when it is called.
