@@ -33,12 +33,8 @@ except ImportError:  # JAX before 0.6, where it differentiates as pmap does.
 _BATCH = 4 * _MESH.size
 
 
-def _model(name):
-  """Returns a model; L-BFGS joins the leaves of one that has more than 8."""
-  depth = 4 if name == 'lbfgs' else 1
-  return eqx.nn.MLP(
-      8, 8, 16, depth, activation=jnp.tanh, key=jax.random.key(0)
-  )
+def _model():
+  return eqx.nn.MLP(8, 8, 16, 1, activation=jnp.tanh, key=jax.random.key(0))
 
 
 def _optimizer(name, params):
@@ -109,7 +105,7 @@ def _by_pmap(make_step):
 
 def _train(by, name):
   """Returns the params and the state after some steps."""
-  params, static = models.params_of(_model(name))
+  params, static = models.params_of(_model())
   optimizer = _optimizer(name, params)
   step, copy, split, one = by(
       functools.partial(_make_step_of_a_device, optimizer, static)

@@ -62,9 +62,7 @@ class UpdatesTest(parameterized.TestCase):
     """Returns the first state of each."""
     # In pristine, that of a line search has weak types.
     strong = lambda x: x.astype(x.dtype) if getattr(x, 'weak_type', 0) else x
-    return [
-        jax.tree.map(strong, run.init()) for run in both
-    ]
+    return [jax.tree.map(strong, run.init()) for run in both]
 
   @parameterized.named_parameters((label, label) for label in _COMPARED)
   def test_updates(self, label):

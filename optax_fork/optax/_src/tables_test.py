@@ -1,6 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests for tables in terminals."""
+"""Tests for tables."""
 
 import copy
 import pickle

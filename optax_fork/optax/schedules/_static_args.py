@@ -34,8 +34,9 @@ STATIC_ARGS = {
     'schedule_free_sgd': {'warmup_steps'},
 }
 
+# Arguments of these names are static.
 _MASK_NAME = re.compile(r'(^|_)(mask|labels|dimension_numbers)$')
-# In Optax, so are functions that are not schedules, and what outputs are like.
+# In Optax's own factories, so are other functions, and what outputs are like.
 _OTHER_NAME = re.compile(r'_(fn|like)$|^(f|measure)$')
 
 
