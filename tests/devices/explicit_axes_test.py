@@ -62,8 +62,6 @@ _IN_SHORT = (
     'optax.contrib.prodigy',
     'optax.flatten',
     'optax.lbfgs',
-    'optax.scale_by_lbfgs',
-    'selective_lbfgs',
 )
 
 

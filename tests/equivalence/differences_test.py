@@ -7,6 +7,7 @@ Each test is a row of the table in patches/README.md.
 
 import contextlib
 import pathlib
+import functools
 import re
 from typing import Any, NamedTuple
 
@@ -489,6 +490,20 @@ class LBFGSTest(parameterized.TestCase):
         )
     ]
     self.assertEqual(found, [True, False])
+    # The gradients of a param and its copy are summed in another order.
+    chex.assert_trees_all_close(
+        *(
+            jax.grad(functools.partial(self._norm_after_a_step, library))(params)
+            for library in (pristine.load(), optax)
+        ),
+        rtol=1e-6,
+    )
+
+  def _norm_after_a_step(self, library, params):
+    optimizer = library.contrib.madgrad(0.1, weight_decay=0.1)
+    grads = {'w': jnp.array([0.3, -0.7])}
+    updates, _ = optimizer.update(grads, optimizer.init(params), params)
+    return optax.tree.norm(optax.apply_updates(params, updates))
 
 
 _CASES = (

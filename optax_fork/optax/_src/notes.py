@@ -166,12 +166,9 @@ def _of_holes(updates: Any, state: Any) -> Optional[str]:
   # All leaves of a state are like a single array.
   if updates is None or jax.tree_util.treedef_is_leaf(like):
     return None
-  # pylint: disable-next=import-outside-toplevel
-  from optax.transforms import _masking  # It imports this module.
-
   is_like = lambda tree: tree_differences.open_node(tree)[1] == like
   # The state of a masked optimizer has a part of what `update` gets.
-  is_masked = lambda tree: isinstance(tree, _masking.MaskedState)
+  is_masked = lambda tree: isinstance(tree, views.masked_states)
   is_end = lambda tree: is_like(tree) or is_masked(tree)
   trees = filter(is_like, jax.tree.leaves(state, is_leaf=is_end))
   keys, slot = next(

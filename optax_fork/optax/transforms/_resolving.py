@@ -10,8 +10,13 @@ from typing import Any, Optional
 
 import jax
 from optax._src import base
+from optax._src.models import views
 from optax.transforms import _mask_checks
 from optax.transforms import _masking
+from optax.tree_utils import _state_utils
+
+views.masked_nodes = _masking.MaskedNode, _state_utils._ParamsPlaceholder  # pylint: disable=protected-access
+views.masked_states = (_masking.MaskedState,)
 
 
 def mask_callable(mask: Any, params: Optional[base.Params] = None) -> bool:

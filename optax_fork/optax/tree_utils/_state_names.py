@@ -12,6 +12,10 @@ import jax
 _MAX_NAMES = 30
 _Filter = Callable[[tuple[Any, ...], Any], bool]
 
+# States with an auxiliary output in `aux`. `linesearch`, which imports this
+# module, says which.
+states_with_output: tuple[type[Any], ...] = ()
+
 
 @dataclasses.dataclass(frozen=True)
 class OutsideOfOutputs:
@@ -28,27 +32,22 @@ class OutsideOfOutputs:
   state: Any
 
   def __call__(self, path: tuple[Any, ...], value: Any) -> bool:
-    for output in self._outputs:
-      if len(path) > len(output) and path[: len(output)] == output:
-        return False
+    names = _names(path)
+    if any(names[: len(output)] == output != names for output in self._outputs):
+      return False
     return self.filtering is None or self.filtering(path, value)
 
   @functools.cached_property
   def _outputs(self) -> list[tuple[Any, ...]]:
     """The paths of the auxiliary outputs in the state."""
-    # Both import this module.
-    # pylint: disable=g-import-not-at-top,import-outside-toplevel,cyclic-import
-    from optax._src import linesearch
-    from optax.tree_utils import _state_utils
+    is_found = lambda x: isinstance(x, states_with_output)
+    found = jax.tree_util.tree_leaves_with_path(self.state, is_leaf=is_found)
+    return [(*_names(path), 'aux') for path, node in found if is_found(node)]
 
-    # pylint: enable=g-import-not-at-top,import-outside-toplevel,cyclic-import
-    is_found = lambda x: isinstance(x, linesearch.LinesearchAuxState)
-    found = _state_utils._tree_leaves_with_named_tuple_path(
-        self.state, is_leaf=is_found
-    )
-    name = linesearch.LinesearchAuxState.__name__
-    key = _state_utils.NamedTupleKey(name, 'aux')
-    return [(*path, key) for path, node in found if is_found(node)]
+
+def _names(path: tuple[Any, ...]) -> tuple[Any, ...]:
+  """Puts a name in place of a key of a NamedTuple, JAX's or Optax's own."""
+  return tuple(getattr(key, 'name', key) for key in path)
 
 
 def show(state: Any) -> str:

@@ -17,7 +17,6 @@ A view of a view is a view: each wrapper goes back one step.
 """
 
 from collections.abc import Callable
-import functools
 from typing import Any, Optional
 
 import jax
@@ -25,24 +24,20 @@ import jax.numpy as jnp
 from optax._src.models import leaf_kinds
 
 
-@functools.cache
-def _masked() -> tuple[type[Any], ...]:
-  # These import this module.
-  # pylint: disable=import-outside-toplevel,protected-access
-  from optax.transforms import _masking
-  from optax.tree_utils import _state_utils
-
-  return _masking.MaskedNode, _state_utils._ParamsPlaceholder
+# `optax.transforms`, which imports this module, says what they are: the nodes
+# that stand for subtrees, and the states of optimizers that get such nodes.
+masked_nodes: tuple[type[Any], ...] = ()
+masked_states: tuple[type[Any], ...] = ()
 
 
 def is_masked(x: Any) -> bool:
   """Whether something stands for a subtree that is hidden."""
-  return isinstance(x, _masked())
+  return isinstance(x, masked_nodes)
 
 
 def is_hole(x: Any) -> bool:
   """Whether a view leaves something out here."""
-  return x is None or isinstance(x, _masked())
+  return x is None or is_masked(x)
 
 
 def subtrees_at(
