@@ -491,13 +491,11 @@ class LBFGSTest(parameterized.TestCase):
     ]
     self.assertEqual(found, [True, False])
     # The gradients of a param and its copy are summed in another order.
-    chex.assert_trees_all_close(
-        *(
-            jax.grad(functools.partial(self._norm_after_a_step, library))(params)
-            for library in (pristine.load(), optax)
-        ),
-        rtol=1e-6,
+    slopes = (
+        jax.grad(functools.partial(self._norm_after_a_step, library))(params)
+        for library in (pristine.load(), optax)
     )
+    chex.assert_trees_all_close(*slopes, rtol=1e-6)
 
   def _norm_after_a_step(self, library, params):
     optimizer = library.contrib.madgrad(0.1, weight_decay=0.1)
