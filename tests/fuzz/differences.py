@@ -363,7 +363,7 @@ def _without_others(case, others):
   # A structure has None there in the one, and a leaf in the other.
   is_other = lambda key: (
       key.endswith(' is')
-      or has_float and re.search(r'\.out$|\.state\b.*\.last\b', key)
+      or has_float and re.search(r'\.out$|\.(state|out)\b.*\.last\b', key)
       or re.search(r'\.(params|grads|updates|out)\b', key)
       and key.endswith(tuple(paths))
   )
