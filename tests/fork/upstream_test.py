@@ -20,22 +20,25 @@ from optax_fork.upstream import processes
 import pytest
 
 _CHECKS = upstream.chosen(None)
-# The word that makes a check complain, which check, and what it says.
+# The word that makes a check complain, which check, and what it says. What does
+# not build has no wheel, and one word is in another.
 _FAULTS = (
     ('NO_LICENSE', 'hooks', 'NO_LICENSE'),
     ('HOOK_RUFF', 'hooks', 'HOOK_RUFF'),
     ('HOOK_AST', 'hooks', 'check-ast: '),
     ('FLAKE8', 'flake8', 'FLAKE8'),
-    ('RUFF', 'ruff', 'RUFF'),
     ('PYLINT', 'pylint', 'PYLINT'),
     ('PYREFLY', 'pyrefly', f'{fake_main.FILE}:3: kind'),
-    ('NO_BUILD', 'build', 'NO_BUILD'),
     ('NO_WHEEL', 'build', 'is not in the wheel'),
     ('FAILS', 'tests', '_x_test.py::Test::test'),
-    ('SKIPS', 'tests', 'SKIPPED optax/transforms/_x_test.py::Test::test'),
     ('WARNS', 'docs', 'WARNING: WARNS'),
     ('DOCTEST', 'docs', 'fails: x + 1'),
     ('PUBLIC', 'docs', 'optax.new is not in docs/api'),
+)
+_OTHER_FAULTS = (
+    ('RUFF', 'ruff', 'RUFF'),
+    ('NO_BUILD', 'build', 'NO_BUILD'),
+    ('SKIPS', 'tests', 'SKIPPED optax/transforms/_x_test.py::Test::test'),
 )
 
 
@@ -84,22 +87,33 @@ def test_all_patches_pass_and_nothing_is_run_twice(run):
   assert again.count('ruff of ') == 4
 
 
-@pytest.mark.parametrize('word, check, said', _FAULTS)
-def test_fault_of_a_patch_is_found(fork, run, word, check, said):
-  _change_last(fork, f'# {word}')
-  code, output = run('upstream', '--only', check)
+@pytest.mark.parametrize('faults', (_FAULTS, _OTHER_FAULTS))
+def test_faults_of_a_patch_are_found(fork, run, faults):
+  _change_last(fork, '\n'.join(f'# {word}' for word, *_ in faults))
+  code, output = run('upstream', *_only(faults))
   assert code == 1, output
-  lines = output.splitlines()
-  problems = [line for line in lines if line.startswith('the fork')]
-  assert any(said in line and f' {check}: ' in line for line in problems)
+  problems = [
+      line for line in output.splitlines() if line.startswith('the fork')
+  ]
+  for _, check, said in faults:
+    assert any(said in line and f' {check}: ' in line for line in problems)
   row = next(line for line in problems if 'in order  ' in line)
-  assert 'found' in row
+  assert row.count('found') == len({check for _, check, _ in faults})
   assert 'transforms-set-X.patch,' not in output
-  # The same file without the fault, and with the fault of another.
-  if check in ('flake8', 'pylint'):
-    code, output = run('upstream', '--only', check, '--patch', 'set X')
-    assert code == 0, output
-    assert 'the fork' not in output
+
+
+def test_fault_of_another_patch_is_not_its_own(fork, run):
+  """Pylint and flake8 read whole files, which another patch changes, too."""
+  faults = [fault for fault in _FAULTS if fault[1] in ('flake8', 'pylint')]
+  _change_last(fork, '\n'.join(f'# {word}' for word, *_ in faults))
+  code, output = run('upstream', *_only(faults), '--patch', 'set X')
+  assert code == 0, output
+  assert 'the fork' not in output
+
+
+def _only(faults):
+  checks = sorted({check for _, check, _ in faults})
+  return [word for check in checks for word in ('--only', check)]
 
 
 def test_tip_is_compared_with_main(fork, run):
