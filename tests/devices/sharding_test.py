@@ -242,9 +242,6 @@ class ShardingTest(parameterized.TestCase):
     specs = [spec('x'), by_middle, by_last, spec('x', 'y'), spec()]
     # Zoom has the function in either branch, of which one runs.
     most = 2 * (6 if with_search else 3)
-    if jax.__version_info__ < (0, 7):
-      # Its partitioner moves some of them, and sums are not put together.
-      specs, most = [spec('x'), spec()], 60
     devices = np.array(jax.devices()).reshape(4, 2)
     mesh = jax.sharding.Mesh(devices, ('x', 'y'), **_AXES[kind])
     params = {

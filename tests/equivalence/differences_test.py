@@ -272,6 +272,9 @@ class ViewsTest(parameterized.TestCase):
   def test_product_of_other_shapes(self):
     x, y = jnp.ones((2, 3)), jnp.ones(6)
     self.assertEqual(pristine.load().tree.vdot(x, y), 6.0)
+    if jax.__version_info__ < (0, 7, 2):
+      self.assertEqual(optax.tree.vdot(x, y), 6.0)
+      return
     with self.assertRaises(AssertionError):
       optax.tree.vdot(x, y)
 
