@@ -6,8 +6,8 @@ Each test is a row of the table in patches/README.md.
 """
 
 import contextlib
-import pathlib
 import functools
+import pathlib
 import re
 from typing import Any, NamedTuple
 

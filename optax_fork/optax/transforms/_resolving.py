@@ -15,6 +15,7 @@ from optax.transforms import _mask_checks
 from optax.transforms import _masking
 from optax.tree_utils import _state_utils
 
+# Their modules import `views`, which therefore cannot import them.
 views.masked_nodes = _masking.MaskedNode, _state_utils._ParamsPlaceholder  # pylint: disable=protected-access
 views.masked_states = (_masking.MaskedState,)
 
