@@ -5,10 +5,10 @@
 `python tests/mutants.py [--count N] [--seed N] [WORD ...]` draws places of the
 modules that the fork adds to Optax, or of those whose path has one of the
 words. Each is changed in a scratch copy of the installed package, which comes
-first on the path of pytest. The tests beside the module run, then the short
-forms of the fuzz and regression tests, until one fails. With a copy that is not
-changed, all must pass. It exits with 1 if fewer are noticed than `_SCORE` says:
-a change may be one that alters nothing, so not all need be.
+first on the path of pytest. Our tests in the folder of the module run, then the
+short forms of the fuzz and regression tests, until one fails. With a copy that
+is not changed, all must pass. It exits with 1 if fewer are noticed than
+`_SCORE` says: a change may be one that alters nothing, so not all need be.
 """
 
 import argparse
@@ -113,12 +113,12 @@ def _mutants(path: str) -> Iterator[_Mutant]:
     )
 
 
-def _ours() -> list[str]:
-  """Returns the paths of the modules that the release does not have."""
+def _ours(is_test: bool) -> list[str]:
+  """Returns the paths of the modules, or tests, that the release lacks."""
   release = pin.digests()
   paths = (p.relative_to(_PACKAGES) for p in _PACKAGES.glob('optax/**/*.py'))
   names = (p.as_posix() for p in paths)
-  is_ours = lambda p: p not in release and not p.endswith('_test.py')
+  is_ours = lambda p: p not in release and p.endswith('_test.py') == is_test
   return sorted(filter(is_ours, names))
 
 
@@ -147,8 +147,12 @@ def _failure(paths: set[str], mutant: Optional[_Mutant]) -> Optional[str]:
     shutil.copytree(_PACKAGES / 'optax', scratch / 'optax', ignore=ignore)
     if mutant:
       mutant.apply(scratch)
-    beside = [scratch / path.replace('.py', '_test.py') for path in paths]
-    beside = [str(test) for test in beside if test.exists()]
+    folders = set(map(os.path.dirname, paths))
+    beside = [
+        str(scratch / test)
+        for test in _ours(is_test=True)
+        if os.path.dirname(test) in folders
+    ]
     found = None
     if beside:
       found = _first_failure([f'--rootdir={scratch}', *beside], directory)
@@ -161,7 +165,8 @@ def main() -> int:
   parser.add_argument('--seed', type=int, default=random.randrange(10**6))
   parser.add_argument('words', nargs='*', default=[''])
   args = parser.parse_args()
-  paths = [path for path in _ours() if any(word in path for word in args.words)]
+  paths = _ours(is_test=False)
+  paths = [path for path in paths if any(word in path for word in args.words)]
   every = [mutant for path in paths for mutant in _mutants(path)]
   drawn = random.Random(args.seed).sample(every, min(args.count, len(every)))
   print(f'--seed {args.seed}: {len(drawn)} of {len(every)} changes', flush=True)

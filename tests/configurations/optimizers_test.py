@@ -4,8 +4,8 @@
 
 With `--full`, every public optimizer and wrapper takes two steps under each
 option, jitted and not; the fork takes raw models, too. In short, what the fork
-changes most is traced under the options that act on tracing, and L-BFGS, which
-the fork computes in another way, is jitted under the others.
+changes most is traced under the options that act on tracing, and L-BFGS is
+jitted under the others.
 """
 
 import contextlib

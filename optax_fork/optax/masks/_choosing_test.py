@@ -435,57 +435,6 @@ class PathLabelsTest(parameterized.TestCase):
     )
 
 
-class DescribeTest(parameterized.TestCase):
-
-  def test_labels_of_a_raw_model(self):
-    model = {'w': jnp.ones((2, 3), jnp.bfloat16), 'f': jnp.tanh, 'b': 0}
-    model['b'] = jax.ShapeDtypeStruct((3,), jnp.float32)
-    text = optax.masks.describe(model, {'w': 'x', 'f': None, 'b': 'all'})
-    self.assertEqual(
-        text.splitlines(),
-        [
-            'path  shape   dtype     label',
-            'b     (3,)    float32   all',
-            'w     (2, 3)  bfloat16  x',
-            '',
-            'group  leaves  parameters',
-            'all         1           3',
-            'x           1           6',
-            'total       2           9',
-        ],
-    )
-
-  def test_prefix(self):
-    text = optax.masks.describe(_params(), _Net(True, False))
-    self.assertIn('True        4          12', text)
-    self.assertIn('False       1           2', text)
-    # What notebooks show.
-    self.assertEqual(repr(text), str(text))
-
-  def test_no_choice(self):
-    text = optax.masks.describe({'n': 3, 'none': None})
-    self.assertEqual(text.splitlines()[1].split(), ['n', '()', 'int32'])
-    self.assertEqual(text.splitlines()[-1].split(), ['total', '1', '1'])
-    text = optax.masks.describe({})
-    self.assertEqual(text.splitlines()[-1].split(), ['total', '0', '0'])
-
-  def test_other_leaves(self):
-    params = {'q': jnp.ones(3, jnp.int8), 'f': jnp.tanh}
-    text = optax.masks.describe(params, {'q': True, 'f': False})
-    self.assertEqual(
-        text.splitlines()[:2],
-        ['path  shape  dtype  mask', 'q     (3,)   int8   True'],
-    )
-    self.assertIn('label', optax.masks.describe(params, {'q': 1, 'f': True}))
-    self.assertIn('mask', optax.masks.describe(params, True))
-    text = optax.masks.describe({'a': 1.0, 'b': 2.0}, {'a': True, 'b': 'True'})
-    self.assertLen(re.findall('True +1 +1', text), 2)
-
-  def test_bad_choice(self):
-    with self.assertRaisesRegex(ValueError, 'choice is not a prefix'):
-      optax.masks.describe(_params(), [True])
-
-
 class NoneTest(parameterized.TestCase):
   """None may stand for a param, so it has its position, too."""
 

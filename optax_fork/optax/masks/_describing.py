@@ -67,8 +67,8 @@ def describe(params: base.Params, choice: Any = None) -> str:
     if not hasattr(leaf, 'dtype') and not is_number:
       continue  # A hole, or a function.
     dtype, shape = tree_differences.kind(leaf)
-    rows.append([path, str(tuple(shape)), str(dtype), _show(c)])
-    group = groups.setdefault((type(c), repr(c)), (_show(c), []))
+    rows.append([path, str(tuple(shape)), str(dtype), tables.show_number(c)])
+    group = groups.setdefault((type(c), repr(c)), (tables.show_number(c), []))
     group[1].append(math.prod(shape))
   if choice is not None:
     is_mask = {row[-1] for row in rows} <= {'True', 'False'}
@@ -82,8 +82,3 @@ def describe(params: base.Params, choice: Any = None) -> str:
   groups_title = ['group', 'leaves', 'parameters']
   by_group = tables.align_columns([groups_title, *counts], '<>>')
   return _Text('\n'.join([*by_leaf, '', *by_group]))
-
-
-def _show(choice: Any) -> str:
-  is_float = isinstance(choice, float)
-  return tables.show_number(choice) if is_float else str(choice)

@@ -1,0 +1,86 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests for methods in `optax.masks._describing.py`."""
+
+import copy
+import pickle
+import re
+
+from absl.testing import absltest
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+
+class DescribeTest(absltest.TestCase):
+
+  def test_labels_of_a_raw_model(self):
+    model = {'w': jnp.ones((2, 3), jnp.bfloat16), 'f': jnp.tanh, 'b': 0}
+    model['b'] = jax.ShapeDtypeStruct((3,), jnp.float32)
+    text = optax.masks.describe(model, {'w': 'x', 'f': None, 'b': 'all'})
+    self.assertEqual(
+        text.splitlines(),
+        [
+            'path  shape   dtype     label',
+            'b     (3,)    float32   all',
+            'w     (2, 3)  bfloat16  x',
+            '',
+            'group  leaves  parameters',
+            'all         1           3',
+            'x           1           6',
+            'total       2           9',
+        ],
+    )
+
+  def test_prefix(self):
+    params = {'a': [jnp.ones((2, 2)), jnp.ones(2)] * 2, 'b': jnp.ones(2)}
+    text = optax.masks.describe(params, {'a': True, 'b': False})
+    self.assertIn('True        4          12', text)
+    self.assertIn('False       1           2', text)
+    # What notebooks show.
+    self.assertEqual(repr(text), str(text))
+
+  def test_no_choice(self):
+    text = optax.masks.describe({'n': 3, 'none': None})
+    self.assertEqual(text.splitlines()[1].split(), ['n', '()', 'int32'])
+    self.assertEqual(text.splitlines()[-1].split(), ['total', '1', '1'])
+    text = optax.masks.describe({})
+    self.assertEqual(text.splitlines()[-1].split(), ['total', '0', '0'])
+
+  def test_other_leaves(self):
+    params = {'q': jnp.ones(3, jnp.int8), 'f': jnp.tanh}
+    text = optax.masks.describe(params, {'q': True, 'f': False})
+    self.assertEqual(
+        text.splitlines()[:2],
+        ['path  shape  dtype  mask', 'q     (3,)   int8   True'],
+    )
+    self.assertIn('label', optax.masks.describe(params, {'q': 1, 'f': True}))
+    self.assertIn('mask', optax.masks.describe(params, True))
+    text = optax.masks.describe({'a': 1.0, 'b': 2.0}, {'a': True, 'b': 'True'})
+    self.assertLen(re.findall('True +1 +1', text), 2)
+
+  def test_bad_choice(self):
+    with self.assertRaisesRegex(ValueError, 'choice is not a prefix'):
+      optax.masks.describe({'a': jnp.ones(2)}, [True])
+
+  def test_numbers_are_shown_without_what_rounding_added(self):
+    text = optax.masks.describe({'a': jnp.ones(2)}, {'a': 0.8**3})
+    self.assertEndsWith(text.splitlines()[1], 'float32  0.512')
+
+  def test_paths_can_be_copied(self):
+    path = 'transformer_blocks/0/attention_of_all_tokens/query_projection/w' * 3
+    params = {path: np.ones((100, 64), 'f'), 'b': np.ones(2, 'f')}
+    text = optax.masks.describe(params, {path: 'body', 'b': 'head'})
+    self.assertRegex(text, rf'(?m)^{path}  \(100, 64\)  float32  body$')
+    self.assertRegex(text, r'total +2 +6,402')
+
+  def test_copies(self):
+    text = optax.masks.describe({'a': np.ones(2, 'f')}, True)
+    for copied in (copy.deepcopy(text), pickle.loads(pickle.dumps(text))):
+      self.assertEqual(copied, text)
+      self.assertEqual(repr(copied), str(text))
+
+
+if __name__ == '__main__':
+  absltest.main()
