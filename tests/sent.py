@@ -20,6 +20,7 @@ from optax_fork.patches import patching
 from optax_fork.patches import series
 from optax_fork.release import pristine
 from optax_fork.upstream import compilation_cache
+from optax_fork.upstream import seeds
 import pytest
 from tests import upstream
 
@@ -89,6 +90,7 @@ def main(arguments: list[str]) -> int:
     patching.apply(patches, root)
     # This file is a plugin, too.
     options = ['-p', __spec__.name, '-p', compilation_cache.__name__]
+    options += ['-p', seeds.__name__]
     options += [f'--rootdir={root}', '-c', os.devnull]
     options += [f'--deselect={test}' for test in upstream.FAIL_ON_PRISTINE]
     tests = [name for name in sorted(names) if (root / name).exists()]

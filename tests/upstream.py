@@ -15,6 +15,7 @@ import tempfile
 
 from optax_fork.release import manifest
 from optax_fork.upstream import compilation_cache
+from optax_fork.upstream import seeds
 import pytest
 
 # They fail with JAX 0.10, on the fork and on pristine 0.2.8.
@@ -104,7 +105,7 @@ def main(arguments: list[str]) -> int:
   deselected = [f'--deselect={name}' for name in _FAIL_ON_BOTH]
   # This file is a plugin, too: so each process makes the same choice.
   options = ['-q', '-p', 'tests.upstream']
-  options += ['-p', compilation_cache.__name__]
+  options += ['-p', compilation_cache.__name__, '-p', seeds.__name__]
   options += ['-p', 'no:cacheprovider', f'--rootdir={packages}']
   is_short = not {'--full', '--rest'} & set(arguments)
   modules = _touched(packages) if is_short else ['optax']

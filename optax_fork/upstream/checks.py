@@ -96,6 +96,7 @@ def _tests(tree: pathlib.Path, paths: Sequence[str]) -> list[str]:
         '--no-fold-skipped', '-p', 'no:cacheprovider',
         '-n', str(os.cpu_count()),
         '-p', 'optax_fork.upstream.compilation_cache',
+        '-p', 'optax_fork.upstream.seeds',
         *chosen,
         PYTHONPATH=f'{tree}:{pathlib.Path(__file__).parents[2]}',
         XLA_FLAGS='--xla_force_host_platform_device_count=8',

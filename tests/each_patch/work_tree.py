@@ -12,6 +12,7 @@ from optax_fork.patches import added_files
 from optax_fork.patches import git
 from optax_fork.patches import series
 from optax_fork.upstream import compilation_cache
+from optax_fork.upstream import seeds
 from tests import upstream
 
 PATCHES = environments.REPOSITORY / 'patches'
@@ -20,7 +21,8 @@ SERIES = series.read(PATCHES)
 STANDING = series.in_folder(SERIES, series.BACKPORTS, series.TO_SEND)
 # What passes on pristine Optax: `python -m` takes these, then paths of tests.
 PYTEST = [
-    'pytest', '-q', '-p', 'no:cacheprovider', '--rootdir=.',
+    'pytest', '-q', '-p', 'no:cacheprovider', '-p', seeds.__name__,
+    '--rootdir=.',
     *(f'--deselect={test}' for test in upstream.FAIL_ON_PRISTINE),
 ]  # fmt: skip
 _COMPILED = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
@@ -52,7 +54,7 @@ def must(tree: pathlib.Path, *command: str) -> str:
       sys.executable,
       *command,
       cwd=tree,
-      PYTHONPATH=str(tree),
+      PYTHONPATH=f'{tree}:{environments.REPOSITORY}',
       # What is the same program after each patch is compiled once.
       **compilation_cache.variables(_COMPILED.name),
   )

@@ -39,11 +39,11 @@ def walk(
   except Exception as error:  # pylint: disable=broad-exception-caught
     # JAX compares static data of the nodes, which may raise anything.
     yield keys, tree, other, error
-    return
-  yield keys, tree, other, None
-  if not jax.tree_util.treedef_is_leaf(treedef):
-    for (key, child), other_child in zip(children, others):
-      yield from walk(child, other_child, is_leaf, keys + key)
+  else:
+    yield keys, tree, other, None
+    if not jax.tree_util.treedef_is_leaf(treedef):
+      for (key, child), other_child in zip(children, others):
+        yield from walk(child, other_child, is_leaf, keys + key)
 
 
 def open_node(tree: Any, is_leaf: _IsLeaf = None) -> Any:
