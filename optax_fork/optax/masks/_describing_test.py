@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests for methods in `optax.masks._describing.py`."""
 
+import collections
 import copy
 import pickle
 import re
@@ -34,8 +35,9 @@ class DescribeTest(absltest.TestCase):
     )
 
   def test_prefix(self):
-    params = {'a': [jnp.ones((2, 2)), jnp.ones(2)] * 2, 'b': jnp.ones(2)}
-    text = optax.masks.describe(params, {'a': True, 'b': False})
+    net = collections.namedtuple('Net', ['layers', 'norm'])
+    params = net([jnp.ones((2, 2)), jnp.ones(2)] * 2, {'scale': jnp.ones(2)})
+    text = optax.masks.describe(params, net(True, False))
     self.assertIn('True        4          12', text)
     self.assertIn('False       1           2', text)
     # What notebooks show.
