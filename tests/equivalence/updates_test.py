@@ -4,7 +4,7 @@
 
 Every public optimizer and wrapper gives the same program, so the same bits at
 the same cost, from states of the same structure. With `--full`, that program is
-compared as XLA gets it, too, and takes ten steps.
+compared as XLA gets it, too.
 """
 
 
@@ -84,15 +84,6 @@ class UpdatesTest(parameterized.TestCase):
     (old, consts), (new, new_consts) = map(_lowered, both, first)
     chex.assert_trees_all_equal(new_consts, consts)
     self.assertEqual(new, old)
-    trained = []
-    for run, state in zip(both, first):
-      params, step, found = run.params, jax.jit(run.step), []
-      for _ in range(10):
-        params, state, updates = step(params, state)
-        found.append(states.arrays((updates, state)))
-      trained.append(found)
-    for number, (old, new) in enumerate(zip(*trained, strict=True)):
-      self.assertEqual(states.bits(new), states.bits(old), f'step {number}')
 
   @parameterized.parameters(sorted(_NOT_ON_PRISTINE))
   def test_what_pristine_cannot_do(self, label):
