@@ -323,6 +323,8 @@ def _has_integers(program: programs.Program) -> bool:
 def _fails_without_params(case):
   """Takes what 0.2.8 does of an update for an integer for an error."""
   raised = case.new.get('raised', (0, ''))
+  if case.old.get('raised', raised)[0] < raised[0]:
+    return case  # The fork got further.
   line = case.program.lines[raised[0]]
   errors = ('AttributeError', 'IndexError', 'TypeError', 'ValueError')
   has_no_params = line.endswith('(grads, state)')
@@ -386,7 +388,7 @@ def _without_others(case, others):
     return case
   if case.old.get('raised', never)[0] > found[0]:  # A float has no state.
     case = case.of(lambda key, x: None if key == 'raised' and x != found else x)
-  return _error(f'|{errors}', errors)(case)
+  return _error(f'|Diverged|{errors}', errors)(case)
 
 
 _LOW = re.compile(r', jnp\.b?float16\)')
@@ -452,11 +454,12 @@ def _as_not_injected(case, otherwise):
   pattern = r'optax\.inject_hyperparams\(([\w.]+)(, \[[^]]*\])?\)'
   optimizer = re.sub(pattern, r'\1', case.program.optimizer)
   # NumPy's are weak where they are injected, as Python's floats are.
-  optimizer = optimizer.replace('np.float64(', 'float(')
+  optimizer = re.sub(r'np\.(float64|asarray)\(', 'float(', optimizer)
   program = case.program._replace(optimizer=optimizer)
   plain = Comparison(program, results(program, pristine_optax()), case.new)
   plain = _evaluated(plain)
-  states_of_all = rf'^\d+\.(state|tx)\b|{_outputs(program, "shape[(]tx.init")}'
+  of_states = _outputs(program, r'shape\(tx\.init|get_all_with_path\(state')
+  states_of_all = rf'^\d+\.(state|tx)\b|{of_states}'
   if _near(2**-6)(_without(states_of_all)(plain)).differing:
     return otherwise
   return plain._replace(old=case.new)  # Its states have another structure.
