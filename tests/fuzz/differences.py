@@ -453,8 +453,9 @@ def _as_not_injected(case, otherwise):
   """Takes what 0.2.8 gives without injection: float16 may overflow there."""
   pattern = r'optax\.inject_hyperparams\(([\w.]+)(, \[[^]]*\])?\)'
   optimizer = re.sub(pattern, r'\1', case.program.optimizer)
-  # NumPy's are weak where they are injected, as Python's floats are.
-  optimizer = re.sub(r'np\.(float64|asarray)\(', 'float(', optimizer)
+  # Arrays are weak where they are injected, as Python's floats are.
+  array = r'\bj?np\.(?:float64|asarray)(\([\d.]+\))'
+  optimizer = re.sub(array, r'float\1', optimizer)
   program = case.program._replace(optimizer=optimizer)
   plain = Comparison(program, results(program, pristine_optax()), case.new)
   plain = _evaluated(plain)
