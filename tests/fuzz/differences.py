@@ -175,7 +175,7 @@ def with_pristine(
     return [*rows, 'works on the fork alone']
   if _uses(r'= without\(')(program) and case.differing == ['raised']:
     # What has no gradient fails in either, at another place of the optimizer.
-    kinds = 'AssertionError|TypeError|ValueError'
+    kinds = 'AssertionError|IndexError|TypeError|ValueError'
     case = _error(kinds, f'{kinds}|Diverged')(case)
     rows += ['another exception'] * (not case.differing)
   return _failure(case) if case.differing else rows or ['equal']

@@ -38,8 +38,8 @@ def _run(request, record_property, draw, check, short, full):
   seed = seed or (random.getrandbits(32) if is_full else 1)
   failed, counts = {}, collections.Counter()
   for number in range(count):
-    if number % 500 == 499:
-      jax.clear_caches()  # Or what is compiled would fill the memory.
+    if number % 200 == 199:
+      jax.clear_caches()  # Or what is compiled would fill the memory map.
     choices = programs.Choices(source=random.Random(f'{seed} {number}'))
     found = check(draw(choices))
     if isinstance(found, differences.Failure):
