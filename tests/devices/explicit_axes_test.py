@@ -195,13 +195,12 @@ class ExplicitAxesTest(parameterized.TestCase):
       is_elsewhere = not is_set or name in _SM3
       self.assertLessEqual(traced, wanted_traced + is_elsewhere)
 
-  @parameterized.parameters(*_MESHES)
-  def test_all_that_works_on_one_device_works(self, kind):
-    if kind == 'two axes':
-      for label in _IN_SHORT:
-        self._compare(label, kind, True)
-    else:
-      self._compare('optax.lbfgs', kind, False)
+  @parameterized.parameters(
+      *((label, 'two axes', True) for label in _IN_SHORT),
+      *(('optax.lbfgs', kind, False) for kind in _MESHES if kind != 'two axes'),
+  )
+  def test_all_that_works_on_one_device_works(self, label, kind, is_set):
+    self._compare(label, kind, is_set)
 
   @parameterized.parameters(*_MESHES)
   @pytest.mark.full  # Each optimizer is compiled.

@@ -33,10 +33,13 @@ class ProcessesTest(absltest.TestCase):
     """Returns what each of the processes has kept."""
     directory = pathlib.Path(tempfile.mkdtemp())
     self.addCleanup(shutil.rmtree, directory)
-    flag = f'--xla_force_host_platform_device_count={_DEVICES // count}'
+    flags = (  # Of a flag that is given twice, XLA takes the last.
+        os.environ['XLA_FLAGS']
+        + f' --xla_force_host_platform_device_count={_DEVICES // count}'
+    )
     # The results are compared in float64, where sums in another order are near.
     environment = os.environ | {
-        'JAX_ENABLE_X64': '1', 'JAX_PLATFORMS': 'cpu', 'XLA_FLAGS': flag
+        'JAX_ENABLE_X64': '1', 'JAX_PLATFORMS': 'cpu', 'XLA_FLAGS': flags
     }  # fmt: skip
     coordinator = f'127.0.0.1:{_free_port()}'
     logs = [directory / f'{rank}.log' for rank in range(count)]

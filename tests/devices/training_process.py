@@ -32,7 +32,7 @@ def _train():
       mesh, jax.sharding.PartitionSpec('data')
   )
   model = eqx.nn.MLP(
-      8, 8, 16, 4, activation=jnp.tanh, key=jax.random.key(0)
+      8, 8, 16, 1, activation=jnp.tanh, key=jax.random.key(0)
   )
   values, static = eqx.partition(model, eqx.is_inexact_array)
   params = jax.jit(lambda: values, out_shardings=sharding)()

@@ -77,12 +77,9 @@ class Result:
 
 def _user(environ: dict[str, str]) -> dict[str, str]:
   """Returns what a user's environment is like, and these variables."""
-  # A parent's settings (tox, pytest, a PYTHONPATH) are none of a user's.
-  kept = {
-      k: v
-      for k, v in os.environ.items()
-      if not k.startswith(('PYTEST', 'PYTHON', 'TOX', 'VIRTUAL_ENV', 'GIT_'))
-  }
+  # A parent's settings (tox, pytest, XLA) are none of a user's.
+  dropped = ('PYTEST', 'PYTHON', 'TOX', 'VIRTUAL_ENV', 'GIT_', 'XLA_')
+  kept = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
   return kept | {'PIP_DISABLE_PIP_VERSION_CHECK': '1'} | environ
 
 

@@ -20,6 +20,8 @@ from fork.environments import TOOL
 from optax_fork.patches import series
 import pytest
 
+pytestmark = pytest.mark.full
+
 
 class _Disk:
   """A directory in which a command can be left without room."""

@@ -31,6 +31,8 @@ from optax_fork.release import pin
 from optax_fork.release import pristine
 import pytest
 
+pytestmark = pytest.mark.full
+
 _KILLED = -signal.SIGKILL
 _PRISTINE = 'from optax_fork.release import pristine; pristine.directory()'
 
@@ -201,7 +203,6 @@ def _kill_in_hook(checkout, tree, point, scratch):
   return code
 
 
-@pytest.mark.full  # Others of this kind are in the short form.
 def test_renewed_tree_when_git_is_at_some_point(seeded, scratch):
   checkout, tree, states = seeded
   wanted = 0
@@ -300,7 +301,6 @@ def test_export(changed, moments, scratch):
   assert _KILLED in codes
 
 
-@pytest.mark.full  # Others of this kind are in the short form.
 def test_export_among_the_files(changed, scratch):
   checkout, before, after = changed
   patches = checkout / 'patches'

@@ -14,6 +14,9 @@ from fork.environments import git
 from fork.environments import must_tool
 from fork.environments import refused
 from fork.environments import tool
+import pytest
+
+pytestmark = pytest.mark.full
 
 
 def _bind():

@@ -15,7 +15,6 @@ import optax
 from support import flax_models
 from support import models
 from support.variants import each
-from support.variants import in_all_variants
 from support.variants import named
 
 
@@ -48,9 +47,7 @@ def _all_but_the_third(model):
 # Params with a last layer that has a weight and a bias, how its path ends, and
 # an accessor for it.
 _TREES = {
-    'module': in_all_variants(
-        lambda: (models.Net(), 'layers/1', lambda p: p.layers[1])
-    ),
+    'module': lambda: (models.Net(), 'layers/1', lambda p: p.layers[1]),
     'raw_module': lambda: (
         models.MODELS['mlp'](), 'layers/1', lambda p: p.layers[1]
     ),
@@ -69,10 +66,8 @@ _TREES = {
         '1',
         lambda p: p[1],
     ),
-    'linen': in_all_variants(
-        lambda: (
-            flax_models.linen_params(jnp.ones(3)), 'last', lambda p: p['last']
-        )
+    'linen': lambda: (
+        flax_models.linen_params(jnp.ones(3)), 'last', lambda p: p['last']
     ),
     'nnx_state': lambda: (
         nnx.as_pure(nnx.state(flax_models.Nnx(), nnx.Param)),

@@ -12,14 +12,12 @@ import pytest
 from support.models import arange_like
 from support.models import Net
 from support.variants import each
-from support.variants import in_all_variants
 
 
 def _of(numbers, params):
   return jax.tree.map(lambda x: numbers if x.ndim == 2 else None, params)
 
 
-@in_all_variants
 class _Module(eqx.Module):
   numbers: tuple
 
@@ -28,13 +26,9 @@ class _Module(eqx.Module):
 
 
 _KINDS = {
-    'module': in_all_variants(lambda numbers: _of(numbers, Net())),
-    'function': in_all_variants(
-        lambda numbers: functools.partial(_of, numbers)
-    ),
-    'tree_partial': in_all_variants(
-        lambda numbers: jax.tree_util.Partial(_of, numbers)
-    ),
+    'module': lambda numbers: _of(numbers, Net()),
+    'function': lambda numbers: functools.partial(_of, numbers),
+    'tree_partial': lambda numbers: jax.tree_util.Partial(_of, numbers),
     'equinox_partial': lambda numbers: eqx.Partial(_of, numbers),
     'module_that_is_a_function': _Module,
 }

@@ -37,9 +37,7 @@ def _is_first(params):
 
 # The default L-BFGS, which is slow to compile, is in raw_models_test.
 _SOLVERS = {
-    'backtracking': variants.in_all_variants(
-        lambda: optax.chain(optax.scale(-1.0), BACKTRACKING)
-    ),
+    'backtracking': lambda: optax.chain(optax.scale(-1.0), BACKTRACKING),
     'lbfgs': lambda: LBFGS,
     'zoom': lambda: optax.chain(
         optax.scale(-1.0), optax.scale_by_zoom_linesearch(15)

@@ -10,14 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from support.models import Net
 from support.models import weight_mask
-from support.variants import in_all_variants
 
 
 def _at_least(ndim, params):
   return jax.tree.map(lambda x: x.ndim >= ndim, params)
 
 
-@in_all_variants
 class _Object:
   """A callable that JAX takes for a leaf."""
 
@@ -58,25 +56,23 @@ class _ArrayModule(eqx.Module):
 
 # Each chooses the weights of any tree.
 FUNCTIONS = {
-    'function': in_all_variants(lambda: weight_mask),
+    'function': lambda: weight_mask,
     'lambda': lambda: lambda params: _at_least(2, params),
     'partial': lambda: functools.partial(_at_least, 2),
     'object': _Object,
     'bound_method': lambda: _Object().choose,
     'bound_method_of_module': lambda: StaticModule(2).choose,
-    'tree_partial': in_all_variants(
-        lambda: jax.tree_util.Partial(weight_mask)
-    ),
+    'tree_partial': lambda: jax.tree_util.Partial(weight_mask),
     'tree_partial_with_argument': lambda: jax.tree_util.Partial(_at_least, 2),
     'tree_partial_with_array': lambda: jax.tree_util.Partial(
         _at_least, jnp.asarray(2)
     ),
     'equinox_partial': lambda: eqx.Partial(_at_least, 2),
-    'filter_jit': in_all_variants(lambda: eqx.filter_jit(weight_mask)),
+    'filter_jit': lambda: eqx.filter_jit(weight_mask),
     'static_module': lambda: StaticModule(2),
     'int_module': lambda: _IntModule(2),
     'bool_module': lambda: _BoolModule(True),
-    'array_module': in_all_variants(lambda: _ArrayModule(jnp.asarray(2))),
+    'array_module': lambda: _ArrayModule(jnp.asarray(2)),
     'returns_jax_bools': lambda: lambda params: jax.tree.map(
         lambda x: jnp.asarray(x.ndim > 1), params
     ),
@@ -98,14 +94,14 @@ def _tree_at_mask():
 
 # Each chooses the weights of a Net.
 TREES = {
-    'module': in_all_variants(_leaves_as(bool)),
+    'module': _leaves_as(bool),
     'made_with_tree_at': _tree_at_mask,
     'prefix': lambda: eqx.tree_at(lambda n: n.norm, weight_mask(Net()), False),
     'numpy_bools': _leaves_as(np.bool_),
     'numpy_0d': _leaves_as(np.asarray),
     'numpy_1d': _leaves_as(lambda m: np.asarray([m])),
     'jax_0d': _leaves_as(jnp.asarray),
-    'jax_1d': in_all_variants(_leaves_as(lambda m: jnp.asarray([m]))),
+    'jax_1d': _leaves_as(lambda m: jnp.asarray([m])),
     'ints': _leaves_as(int),
     'numpy_ints': _leaves_as(np.int8),
 }

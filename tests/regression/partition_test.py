@@ -14,7 +14,6 @@ from support.models import Net
 from support.models import weight_mask
 from support.variants import ALL
 from support.variants import each
-from support.variants import in_all_variants
 
 
 def _labels(params, fit='fit'):
@@ -29,14 +28,14 @@ class _Module(eqx.Module):
 
 
 _CASES = {
-    'module': in_all_variants(lambda: _labels(Net())),
+    'module': lambda: _labels(Net()),
     'prefix': lambda: eqx.tree_at(lambda n: n.norm, _labels(Net()), 'fix'),
-    'function': in_all_variants(lambda: _labels),
+    'function': lambda: _labels,
     'partial': lambda: functools.partial(_labels, fit='fit'),
-    'tree_partial': in_all_variants(lambda: jax.tree_util.Partial(_labels)),
+    'tree_partial': lambda: jax.tree_util.Partial(_labels),
     'equinox_partial': lambda: eqx.Partial(_labels, fit='fit'),
-    'filter_jit': in_all_variants(lambda: eqx.filter_jit(_labels)),
-    'module_that_is_a_function': in_all_variants(lambda: _Module('fit')),
+    'filter_jit': lambda: eqx.filter_jit(_labels),
+    'module_that_is_a_function': lambda: _Module('fit'),
     'bound_method_of_module': lambda: _Module('fit').__call__,
 }
 

@@ -29,18 +29,10 @@ _FILTERED = ('params', 'params')
 _RAW = [('params', 'model'), ('model', 'model')]
 
 _LABELS = list(runs.optimizers(optax))
-# One of each kind: how an optimizer gets the params does not depend on what it
-# computes of them, so all models need not meet all optimizers.
-_ONE_OF_EACH_KIND = {
-    'MultiSteps',
-    'inject_adamw',
-    'optax.adamw',
-    'optax.contrib.sam',
-    'optax.lbfgs',
-    'optax.lookahead',
-    'optax.masked',
-    'optax.partition',
-}
+# How an optimizer gets the params does not depend on what it computes of them,
+# so all models need not meet all optimizers. One of these is a transformation
+# that calls back, the other has methods.
+_ONE_OF_EACH_KIND = {'MultiSteps', 'optax.lbfgs'}
 # What holds no loops, of which each is compiled as often as it is met.
 _EAGER = {'inject_adamw', 'optax.adamw', 'optax.partition'}
 

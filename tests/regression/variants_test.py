@@ -30,13 +30,9 @@ class VariantsTest(absltest.TestCase):
     for kind in _KINDS:
       for variant in 'with_jit', 'without_jit':
         self.assertIn(f'test_it__{kind}___{variant}', short)
+    first = next(iter(_KINDS))
     for variant in variants.ALL:
-      self.assertIn(f'test_it__function___{variant}', short)
-
-  def test_kinds_that_are_not_marked_are_in_all_variants(self):
-    short, count = _short_form({'new': dict, 'other': list})
-    self.assertEqual(len(short), count)
-    self.assertEqual(count, 2 * len(variants.ALL))
+      self.assertIn(f'test_it__{first}___{variant}', short)
 
   def test_variant_that_does_not_run_is_in_no_form(self):
     short, count = _short_form({'new': dict}, variants=variants.WITH_JAX_ARRAYS)

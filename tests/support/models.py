@@ -14,7 +14,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from support.variants import in_all_variants
 
 _KEYS = jax.random.split(jax.random.key(0), 3)
 
@@ -139,7 +138,6 @@ def _with_batch_norm() -> _WithBatchNorm:
   return _WithBatchNorm(eqx.nn.Linear(3, 4, key=_KEYS[0]), norm, state)
 
 
-@in_all_variants
 def _with_key() -> _WithKey:
   return _WithKey(
       out=eqx.nn.Linear(3, 2, key=_KEYS[0]),
@@ -158,7 +156,7 @@ def matrices() -> _Matrices:
 
 
 MODELS = {
-    'mlp': in_all_variants(lambda: eqx.nn.MLP(3, 2, 4, 1, key=_KEYS[0])),
+    'mlp': lambda: eqx.nn.MLP(3, 2, 4, 1, key=_KEYS[0]),
     'dropout': lambda: _WithDropout(
         eqx.nn.Linear(3, 4, key=_KEYS[0]),
         eqx.nn.Dropout(0.5),
