@@ -51,14 +51,6 @@ class MaskingTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, 'static'):
       run(optax)
 
-  @pytest.mark.sent
-  def test_constants_of_a_mask_function(self):
-    flat = lambda p: bool(jnp.ones(()) > p.ndim)
-    mask = lambda params: jax.tree.map(flat, params)
-    with self.assertRaises(jax.errors.TracerBoolConversionError):
-      jax.jit(lambda: _tripled(pristine.load(), mask))()
-    jax.jit(lambda: _tripled(optax, mask))()
-
 
 class InjectTest(parameterized.TestCase):
 

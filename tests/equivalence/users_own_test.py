@@ -166,3 +166,20 @@ class UsersOwnTest(parameterized.TestCase):
         )
       self.assertEqual(state[0].count, 'was None')
       self.assertEqual(state[0].mu, dict.fromkeys(_PARAMS, 'moment'))
+
+  def test_mask_function_that_prints(self):
+    prints = []
+
+    def mask(params):
+      del params
+      jax.debug.callback(lambda: prints.append(None))
+      return {'w': True, 'b': False}
+
+    for library in (pristine.load(), optax):
+      tx = library.masked(library.scale(3.0), mask)
+      update = jax.jit(lambda grads: tx.update(grads, tx.init(grads)))
+      for _ in range(2):
+        update(_PARAMS)
+      jax.effects_barrier()
+      self.assertLen(prints, 4)  # In `init` and in `update`.
+      prints.clear()
