@@ -3,6 +3,7 @@
 """What the user made stays what it is: subclasses, functions and names."""
 
 import functools
+import inspect
 
 from absl.testing import parameterized
 import jax
@@ -95,6 +96,16 @@ class UsersOwnTest(parameterized.TestCase):
           results += [updates, state]
         leaves = [x.tolist() for x in jax.tree.leaves(results)]
         self.assertEqual(found.setdefault(cls.__name__, leaves), leaves)
+
+  def test_class_of_transformations(self):
+    """For type checkers, and for who looks at it."""
+    found = [
+        (str(inspect.signature(cls)), [base.__name__ for base in cls.__mro__])
+        for library in (pristine.load(), optax)
+        for cls in (library.GradientTransformation, library.MultiSteps)
+    ]
+    self.assertEqual(found[:2], found[2:])
+    self.assertTrue(inspect.isfunction(optax.MultiSteps.update))
 
   def test_functions_become_methods(self):
     for library in (pristine.load(), optax):

@@ -18,7 +18,7 @@ from optax._src.models import leaf_kinds
 from optax._src.models import views
 from optax._src import notes
 
-_T = TypeVar('_T')
+_Class = TypeVar('_Class', bound=Any)
 
 _NAMES = ('updates', 'state', 'params')  # What `update` takes by position.
 _WHOLE_PARAMS = contextvars.ContextVar('whole_params', default=None)
@@ -160,10 +160,19 @@ def _remember_given(*pairs):
   return _remember(_GIVEN, (*new, *_GIVEN.get()))
 
 
-def take_models(cls: type[_T]) -> type[_T]:
+def take_models(cls: _Class) -> _Class:
   """Lets the methods ``init`` and ``update`` of a class take raw params."""
-  cls.init, cls.update = _Init(cls.init), _Update(cls.update)
+  for name, call in (('init', call_init), ('update', call_update)):
+    setattr(cls, name, _take_models(getattr(cls, name), call))
   return cls
+
+
+def _take_models(method, call):
+  @functools.wraps(method)
+  def wrapped(self, /, *args, **kwargs):
+    return call(functools.partial(method, self), args, kwargs)
+
+  return wrapped
 
 
 def _replace(args, kwargs, **new):
@@ -183,7 +192,7 @@ def unwrap(fn: Any) -> Any:
   return fn.__wrapped__ if isinstance(fn, _Wrapped) else fn
 
 
-def wrap_functions(cls: type[_T]) -> type[_T]:
+def wrap_functions(cls: _Class) -> _Class:
   """Lets the functions of transformations take raw models.
 
   Args:
