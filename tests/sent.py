@@ -30,6 +30,7 @@ _ROOT = pathlib.Path(__file__).resolve().parents[1]
 _LONG = (
     # Each optimizer of a list, in each dtype.
     'AliasTest',
+    'ContribTest',
     # L-BFGS beside others, problem by problem. Its states are tested.
     'test_against_plain_implementation',
     'test_against_scipy',

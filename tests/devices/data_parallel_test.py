@@ -132,3 +132,17 @@ class DataParallelTest(parameterized.TestCase):
     # The memory of L-BFGS holds differences.
     tolerance = 1e-9 if name == 'lbfgs' else 1e-12
     chex.assert_trees_all_close(found, wanted, rtol=tolerance, atol=tolerance)
+
+  def test_mask_function_that_differentiates(self):
+    """It may, although a mask cannot depend on what it finds."""
+
+    def mask(params):
+      jax.grad(lambda params: jnp.sum(params['w'] ** 2))(params)
+      return {'w': True, 'b': False}
+
+    split = jax.sharding.PartitionSpec(_AXIS)
+    optimizer = optax.masked(optax.scale(3.0), mask)
+    step = lambda grads: optimizer.update(grads, optimizer.init(grads))[0]
+    grads = {'w': np.ones(_MESH.size), 'b': np.ones(_MESH.size)}
+    step = shard_map(step, mesh=_MESH, in_specs=split, out_specs=split)
+    np.testing.assert_array_equal(jax.jit(step)(grads)['w'], 3.0)

@@ -35,13 +35,21 @@ class BackportsTest(parameterized.TestCase):
     self.assertEqual(found.dtype, wanted.dtype)
     np.testing.assert_array_equal(found, wanted)
 
-  def test_first_state_of_lbfgs(self):
+  @parameterized.parameters([4], [np.asarray(4)], [jnp.asarray(4)])
+  def test_first_state_of_lbfgs(self, memory_size):
     params = {'w': jnp.ones((2, 3)), 'b': jnp.ones(3, jnp.bfloat16)}
     found, wanted = (
-        library.scale_by_lbfgs(4).init(params)
+        library.scale_by_lbfgs(memory_size).init(params)
         for library in (release.load(), pristine.load())
     )
     self.assertEqual(states.structure(found), states.structure(wanted))
     for new, old in zip(*map(jax.tree.leaves, (found, wanted)), strict=True):
       self.assertEqual(new.dtype, old.dtype)
       np.testing.assert_array_equal(new, old)
+
+  def test_first_state_of_lbfgs_is_made_at_once(self):
+    """Else a memory of a thousand takes seconds."""
+    count = lambda size: len(
+        jax.make_jaxpr(optax.scale_by_lbfgs(size).init)(jnp.ones(2)).eqns
+    )
+    self.assertEqual(count(1000), count(2))

@@ -7,6 +7,7 @@ Each test is a row of the table in patches/README.md.
 
 import contextlib
 import functools
+import inspect
 import pathlib
 import re
 from typing import Any, NamedTuple
@@ -50,14 +51,6 @@ class MaskingTest(parameterized.TestCase):
       run(pristine.load())
     with self.assertRaisesRegex(ValueError, 'static'):
       run(optax)
-
-  @pytest.mark.sent
-  def test_constants_of_a_mask_function(self):
-    flat = lambda p: bool(jnp.ones(()) > p.ndim)
-    mask = lambda params: jax.tree.map(flat, params)
-    with self.assertRaises(jax.errors.TracerBoolConversionError):
-      jax.jit(lambda: _tripled(pristine.load(), mask))()
-    jax.jit(lambda: _tripled(optax, mask))()
 
 
 class InjectTest(parameterized.TestCase):
@@ -315,22 +308,25 @@ class RawModelsTest(parameterized.TestCase):
     np.testing.assert_array_equal(found['w'], wanted['w'])
 
   def test_transformation_that_reads_what_is_not_a_param(self):
-    params = {'w': jnp.ones(2), 'kind': 'matrix', 'n': 3}
-    grads = {'w': jnp.ones(2), 'kind': None, 'n': None}
+    base = jnp.ones(3)
+    params = {'w': jnp.ones(2), 'kind': 'matrix', 'n': 3, 'base': base}
+    grads = {'w': jnp.ones(2), 'kind': None, 'n': None, 'base': None}
+    of = lambda params: (params['kind'], params['n'], params['base'])
 
     def read(library):
       tx = library.GradientTransformationExtraArgs(
-          lambda params: (params['kind'], params['n']),
+          of,
           lambda updates, state, params, model: (
-              updates, (params['kind'], params['n'], model['kind'])
+              updates, (of(params), of(model))
           ),
       )  # fmt: skip
       state = tx.init(params)
-      return state, tx.update(grads, state, params, model=params)[1]
+      return state, *tx.update(grads, state, params, model=params)[1]
 
-    old, new = read(pristine.load()), read(optax)
-    self.assertEqual(old, (('matrix', 3), ('matrix', 3, 'matrix')))
-    self.assertEqual(new, ((None, None), (None, None, 'matrix')))
+    given = ('matrix', 3, base)
+    self.assertEqual(read(pristine.load()), (given, given, given))
+    nothing = (None, None, None)
+    self.assertEqual(read(optax), ((None, None, base), nothing, given))
 
   def test_mask_function_of_a_raw_model(self):
     params = {'w': jnp.ones(2), 'act': jnp.tanh}
@@ -427,6 +423,8 @@ class RawModelsTest(parameterized.TestCase):
       transform = library.GradientTransformation(tuple, update)
       self.assertEqual(jax.tree.leaves(transform), [tuple, update])
       self.assertEqual(transform.update is update, library is not optax)
+      is_function = inspect.isfunction(transform.update)
+      self.assertEqual(is_function, library is not optax)
       paths = jax.tree_util.tree_leaves_with_path(transform)
       self.assertEqual(len(paths[0][0]), 1 if library is not optax else 2)
     self.assertIs(transform.update.__wrapped__, update)
@@ -473,6 +471,20 @@ class LBFGSTest(parameterized.TestCase):
       with is_compiled, jax.no_tracing():
         transform.update(grads, state, new)
     chex.assert_trees_all_close(*found, rtol=1e-5)
+
+  def test_memory_of_lbfgs_of_sharded_params(self):
+    mesh = jax.sharding.Mesh(np.array(jax.devices()), ('x',))
+    split = jax.sharding.PartitionSpec('x')
+    sharding = jax.sharding.NamedSharding(mesh, split)
+    params = jax.device_put(jnp.ones(mesh.size), sharding)
+    sizes = [
+        [shard.data.size for shard in memory.addressable_shards]
+        for memory in (
+            library.scale_by_lbfgs(3).init(params).diff_params_memory
+            for library in (pristine.load(), optax)
+        )
+    ]
+    self.assertEqual(sizes, [[3 * mesh.size], [3] * mesh.size])
 
   @pytest.mark.sent
   def test_types_of_a_fresh_line_search(self):

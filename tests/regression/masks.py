@@ -48,7 +48,7 @@ class _BoolModule(eqx.Module):
 
 
 class _ArrayModule(eqx.Module):
-  ndim: jax.Array
+  ndim: np.ndarray
 
   def __call__(self, params):
     return jax.tree.map(lambda x: x.ndim >= self.ndim, params)
@@ -65,16 +65,16 @@ FUNCTIONS = {
     'tree_partial': lambda: jax.tree_util.Partial(weight_mask),
     'tree_partial_with_argument': lambda: jax.tree_util.Partial(_at_least, 2),
     'tree_partial_with_array': lambda: jax.tree_util.Partial(
-        _at_least, jnp.asarray(2)
+        _at_least, np.asarray(2)
     ),
     'equinox_partial': lambda: eqx.Partial(_at_least, 2),
     'filter_jit': lambda: eqx.filter_jit(weight_mask),
     'static_module': lambda: StaticModule(2),
     'int_module': lambda: _IntModule(2),
     'bool_module': lambda: _BoolModule(True),
-    'array_module': lambda: _ArrayModule(jnp.asarray(2)),
-    'returns_jax_bools': lambda: lambda params: jax.tree.map(
-        lambda x: jnp.asarray(x.ndim > 1), params
+    'array_module': lambda: _ArrayModule(np.asarray(2)),
+    'returns_arrays': lambda: lambda params: jax.tree.map(
+        lambda x: np.asarray(x.ndim > 1), params
     ),
     'returns_prefix': lambda: lambda params: eqx.tree_at(
         lambda p: p.norm, weight_mask(params), False

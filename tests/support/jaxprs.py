@@ -26,6 +26,11 @@ def _type(aval) -> tuple[str, bool]:
   return str(aval), bool(getattr(aval, 'weak_type', False))
 
 
+def _strong(aval) -> str:
+  """Returns a type without its weakness, which decides what dtypes come out."""
+  return str(aval).lstrip('~')
+
+
 def _value(array) -> tuple[Any, ...]:
   """Returns all bits of a constant."""
   if jnp.issubdtype(getattr(array, 'dtype', None), jax.dtypes.prng_key):
@@ -83,7 +88,7 @@ def _expressions(
     known[var] = _digest('constant', what, _type(var.aval))
 
   def literal(value, aval):
-    digest = _digest('literal', _value(value), _type(aval))
+    digest = _digest('literal', _value(np.asarray(value, aval.dtype)))
     literals[digest] = value
     return digest
 
@@ -114,7 +119,7 @@ def _expressions(
     }
     whole = _digest(eqn.primitive.name, parameters, inputs)
     for number, var in enumerate(eqn.outvars):
-      known[var] = _digest(whole, number, _type(var.aval))
+      known[var] = _digest(whole, number, _strong(var.aval))
     if eqn.effects:
       effects.append(whole)
   yield from (expression(atom) for atom in jaxpr.outvars)

@@ -36,7 +36,7 @@ class _Hidden:
       raise AttributeError(name)
     return self
 
-  def __call__(self, *args, **kwargs):
+  def __call__(self, /, *args, **kwargs):
     return self
 
   __getitem__ = __call__

@@ -22,7 +22,8 @@ _WANTED_LEAVES = 'the leaves of a mask must be booleans (or 0 or 1)'
 _MUST_BE_STATIC = (
     '{0} are static, but this leaf is traced. Make the {1} outside of the'
     ' function that is traced (by `jax.jit` and the like), or from what is'
-    ' known inside, such as the shapes and dtypes of the params'
+    ' known inside, such as the shapes and dtypes of the params, with NumPy'
+    ' rather than `jax.numpy`'
 )
 
 

@@ -62,8 +62,8 @@ def _ndim_mask(ndim, params):
   return jax.tree.map(lambda p: p.ndim == ndim, params)
 
 
-def _jax_ndim_mask(ndim, params):
-  return jax.tree.map(lambda p: jnp.asarray(p.ndim == ndim), params)
+def _numpy_ndim_mask(ndim, params):
+  return jax.tree.map(lambda p: np.asarray(p.ndim == ndim), params)
 
 
 def _sgd_with_state():
@@ -82,8 +82,8 @@ class MaskedModelsTest(parameterized.TestCase):
       ('jax_partial_with_argument', jax.tree_util.Partial(_ndim_mask, 2)),
       ('pytree_with_leaf', _NdimMask(2)),
       ('pytree_without_leaf', _StaticNdimMask(2)),
-      ('function_of_jax_bools', functools.partial(_jax_ndim_mask, 2)),
-      ('pytree_of_jax_bools', jax.tree_util.Partial(_jax_ndim_mask, 2)),
+      ('function_of_numpy_bools', functools.partial(_numpy_ndim_mask, 2)),
+      ('pytree_of_numpy_bools', jax.tree_util.Partial(_numpy_ndim_mask, 2)),
       ('module', _Module(True, False)),
       ('module_of_numpy_bools', _Module(np.True_, np.False_)),
       ('module_of_arrays', _Module(np.array(True), np.array([False]))),
@@ -172,8 +172,8 @@ class MaskedModelsTest(parameterized.TestCase):
     expected = count_operations(inner, params.w)
     for mask in (
         _Module(True, False),
-        functools.partial(_jax_ndim_mask, 2),
-        jax.tree_util.Partial(_jax_ndim_mask, 2),
+        functools.partial(_numpy_ndim_mask, 2),
+        jax.tree_util.Partial(_numpy_ndim_mask, 2),
     ):
       tx = _masking.masked(inner, mask)
       self.assertEqual(count_operations(tx, params), expected)

@@ -114,4 +114,4 @@ def view_function(
     The function, whose first argument is a view of the model, and the view.
   """
   view = views.align(views.get_view(model), grad)
-  return lambda p, *a, **kw: fn(views.join(p, model), *a, **kw), view
+  return lambda p, /, *a, **kw: fn(views.join(p, model), *a, **kw), view

@@ -6,32 +6,39 @@
 out of it.
 """
 
-from collections.abc import Iterator
 import contextlib
 import contextvars
 import functools
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 import jax
+import jax.numpy as jnp
 from optax._src.models import callbacks
+from optax._src.models import leaf_kinds
 from optax._src.models import views
 from optax._src import notes
 
+_Class = TypeVar('_Class', bound=Any)
+
 _NAMES = ('updates', 'state', 'params')  # What `update` takes by position.
 _WHOLE_PARAMS = contextvars.ContextVar('whole_params', default=None)
+# What a function sees in place of what it was given, and that, innermost first.
+_GIVEN = contextvars.ContextVar('given', default=())
 
 
 @contextlib.contextmanager
-def remember_params(params: Any) -> Iterator[None]:
-  """Remembers params, unless an outer ``init`` has remembered more."""
-  if _WHOLE_PARAMS.get() is not None:
-    yield
-    return
-  token = _WHOLE_PARAMS.set(params)
+def _remember(variable, value):
+  token = variable.set(value)
   try:
     yield
   finally:
-    _WHOLE_PARAMS.reset(token)
+    variable.reset(token)
+
+
+def remember_params(params: Any) -> contextlib.AbstractContextManager[None]:
+  """Remembers params, unless an outer ``init`` has remembered more."""
+  whole = whole_params()
+  return _remember(_WHOLE_PARAMS, params if whole is None else whole)
 
 
 def whole_params() -> Any:
@@ -41,6 +48,23 @@ def whole_params() -> Any:
   checked against all of them, so that a typo is an error there too.
   """
   return _WHOLE_PARAMS.get()
+
+
+def given(tree: Any) -> Any:
+  """Returns the params or the updates as the caller gave them.
+
+  Args:
+    tree: what ``init`` or ``update`` sees of them.
+  """
+  return next((whole for seen, whole in _GIVEN.get() if seen is tree), tree)
+
+
+def zeros_of_given(params: Any) -> Any:
+  """Returns updates of zeros for the params as the caller gave them."""
+  return jax.tree.map(
+      lambda x: None if leaf_kinds.is_static(x) else jnp.zeros_like(x),
+      given(params),
+  )
 
 
 class _Wrapped:
@@ -60,6 +84,11 @@ class _Wrapped:
       raise AttributeError(name)
     return getattr(self.__wrapped__, name)
 
+  def __get__(self, *args):
+    fn = self.__wrapped__  # In the body of a class, functions become methods.
+    is_method = hasattr(type(fn), '__get__')
+    return type(self)(fn.__get__(*args)) if is_method else self
+
   def __reduce__(self):
     return type(self), (self.__wrapped__,)
 
@@ -75,24 +104,28 @@ class _Wrapped:
 
 class _Init(_Wrapped):
 
-  def __call__(self, *args, **kwargs):
+  def __call__(self, /, *args, **kwargs):
     return call_init(self.__wrapped__, args, kwargs)
 
 
 class _Update(_Wrapped):
 
-  def __call__(self, *args, **kwargs):
+  def __call__(self, /, *args, **kwargs):
     return call_update(self.__wrapped__, args, kwargs)
+
+
+_KINDS = (_Init, _Update)
 
 
 def call_init(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
   """Calls a function that takes params with those of a raw model."""
   params = args[0] if args else kwargs.get('params')
+  view = views.get_view(params)
   if args:
-    args = (views.get_view(params), *args[1:])
+    args = (view, *args[1:])
   elif 'params' in kwargs:
-    kwargs = kwargs | {'params': views.get_view(params)}
-  with remember_params(params):
+    kwargs = kwargs | {'params': view}
+  with remember_params(params), _remember_given((view, params)):
     return fn(*args, **kwargs)
 
 
@@ -100,17 +133,19 @@ def call_update(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
   """Calls a function that takes updates, a state and params of a raw model."""
   named = dict(zip(_NAMES, args)) | kwargs
   updates, params = named.get('updates'), named.get('params')
-  found = None
+  found, view = None, params
   if not views.is_plain(updates, params):
     found = views.set_aside(updates, params)
     if found is not None:
       updates = found[0]
       args, kwargs = _replace(args, kwargs, updates=updates)
     if params is not None:
-      params, kwargs = callbacks.align(updates, params, kwargs)
-      args, kwargs = _replace(args, kwargs, params=params)
+      view, kwargs = callbacks.align(updates, params, kwargs)
+      args, kwargs = _replace(args, kwargs, params=view)
+  pairs = (updates, named.get('updates')), (view, params)
   try:
-    result = fn(*args, **kwargs)
+    with _remember_given(*pairs):
+      result = fn(*args, **kwargs)
   except Exception as error:
     notes.explain(error, named)
     raise
@@ -120,7 +155,12 @@ def call_update(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
   return found[1](updates), state
 
 
-def take_models(cls: type[Any]) -> type[Any]:
+def _remember_given(*pairs):
+  new = [(seen, whole) for seen, whole in pairs if seen is not whole]
+  return _remember(_GIVEN, (*new, *_GIVEN.get()))
+
+
+def take_models(cls: _Class) -> _Class:
   """Lets the methods ``init`` and ``update`` of a class take raw params."""
   for name, call in (('init', call_init), ('update', call_update)):
     setattr(cls, name, _take_models(getattr(cls, name), call))
@@ -129,7 +169,7 @@ def take_models(cls: type[Any]) -> type[Any]:
 
 def _take_models(method, call):
   @functools.wraps(method)
-  def wrapped(self, *args, **kwargs):
+  def wrapped(self, /, *args, **kwargs):
     return call(functools.partial(method, self), args, kwargs)
 
   return wrapped
@@ -141,51 +181,44 @@ def _replace(args, kwargs, **new):
   return args, {name: new.get(name, x) for name, x in kwargs.items()}
 
 
-for _cls in (_Init, _Update):
+for _cls in _KINDS:
   jax.tree_util.register_pytree_node(
       _cls, lambda x: ((x.__wrapped__,), None), lambda _, fns, c=_cls: c(*fns)
   )
 
 
-def wrap(init: Any, update: Any) -> tuple[Any, Any]:
-  """Lets the functions of a transformation take raw params."""
-  # Where transformations are mapped as PyTrees, they may hold anything.
-  can_be_wrapped = lambda fn: callable(fn) and not isinstance(fn, _Wrapped)
-  return (
-      _Init(init) if can_be_wrapped(init) else init,
-      _Update(update) if can_be_wrapped(update) else update,
-  )
+def unwrap(fn: Any) -> Any:
+  """Gets a function of a transformation as the transformation was given it."""
+  return fn.__wrapped__ if isinstance(fn, _Wrapped) else fn
 
 
-def unwrap(tx: Any) -> Any:
-  """Gets the functions of a transformation as `wrap` was given them."""
-  if not isinstance(tx, Transformation):
-    return tx
-  return _Functions(
-      *(fn.__wrapped__ if isinstance(fn, _Wrapped) else fn for fn in tx)
-  )
+def wrap_functions(cls: _Class) -> _Class:
+  """Lets the functions of transformations take raw models.
 
+  Args:
+    cls: the class of transformations, a NamedTuple of ``init`` and ``update``.
+      All are made by it, so this is where they take raw models.
 
-class _Functions(NamedTuple):
-  init: Any
-  update: Any
+  Returns:
+    The class.
+  """
+  make = cls._make.__func__
 
+  def wrap(cls, fns):
+    # Where transformations are mapped as PyTrees, they may hold anything.
+    is_given = lambda fn: callable(fn) and not isinstance(fn, _Wrapped)
+    return tuple.__new__(
+        cls,
+        (kind(x) if is_given(x) else x for kind, x in zip(_KINDS, fns)),
+    )
 
-# A separate class, since a NamedTuple can't define `__new__`.
-class Transformation(_Functions):
-  """The functions of a transformation, which take raw models."""
+  @functools.wraps(cls.__new__)
+  def new(cls, init, update):
+    return wrap(cls, (init, update))
 
-  __slots__ = ()
-
-  def __new__(cls, init: Any, update: Any):
-    # All transformations come here, so this is where they take raw models.
-    return super().__new__(cls, *wrap(init, update))
-
-  def __getnewargs__(self):
-    # Pickles and copies hold the functions alone, as they did before.
-    return tuple(unwrap(self))
-
-  @classmethod
-  def _make(cls, iterable):  # pylint: disable=arguments-differ
-    # `_replace` comes here, which calls no `__new__`.
-    return super()._make(wrap(*super()._make(iterable)))
+  cls.__new__ = new
+  # `_replace` comes here, which calls no `__new__`.
+  cls._make = classmethod(lambda cls, fns: wrap(cls, make(cls, fns)))
+  # Pickles and copies hold the functions alone, as they did before.
+  cls.__getnewargs__ = lambda self: tuple(map(unwrap, self))
+  return cls
