@@ -63,9 +63,6 @@ _NOT_COMPILED_IN_BFLOAT16 = {
     'optax.contrib.scale_by_muon(preconditioning=spectral)',
 }
 
-# In bfloat16 it is as if it were not injected, see injected_dtypes_test.
-_INJECTED = 'optax.inject_hyperparams(adamw)'
-
 _LABELS = [
     label
     for label in settings.by_label(_FORK)[1]
@@ -95,8 +92,6 @@ def _is_default(label):
 def _programs_of(label) -> list[tuple[str, str]]:
   """Returns layouts and dtypes in which a setting is traced."""
   found = [('dict', 'float32'), ('nested', 'bfloat16')]
-  if label == _INJECTED:
-    found.pop()
   return found + [('dict', 'float64')] * _is_default(label)
 
 
@@ -162,8 +157,6 @@ class SettingsTest(parameterized.TestCase):
     if _is_default(label):  # Once for each factory, or the memory map fills up.
       self.addCleanup(jax.clear_caches)
     for layout, dtype in itertools.product(runs.LAYOUTS, _DTYPES):
-      if label == _INJECTED and dtype == 'bfloat16':
-        continue
       has_same = True
       with self.subTest(f'program, {layout}, {dtype}'):
         has_same = self._compare_programs(label, layout, dtype)
@@ -217,20 +210,11 @@ class SettingsTest(parameterized.TestCase):
     }
     for label, dtypes in compared.items():
       self.assertIn('float32', dtypes)
-      if label != _INJECTED:
-        self.assertIn('bfloat16', dtypes)
+      self.assertIn('bfloat16', dtypes)
     for factory in factories.public(optax):
       label = f'{factory}()'
       self.assertIn('bfloat16', compared[label])
       self.assertEqual({mode for _, _, mode in _steps_of(label)}, {'eager'})
-
-  def test_what_is_not_compared_is_another_program(self):
-    """Else it should be compared, too."""
-    found, wanted = (
-        _run(load, _INJECTED, 'dict', 'bfloat16').programs()
-        for load in (_FORK, release.load)
-    )
-    self.assertIn("step, [0]['w']", states.differences(found, wanted))
 
   def test_what_pristine_freezes(self):
     found, wanted = (

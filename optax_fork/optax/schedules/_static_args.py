@@ -148,11 +148,11 @@ def bind_static(
       others[name] = value
 
   def bound_factory(others, numbers):
-    if unused := sorted(numbers.keys() & static.keys()):
+    for name in numbers.keys() & static.keys():
       raise TypeError(
-          f'`hyperparams` of the state has {unused}, which is static here, so'
-          ' it would change nothing. To change it, make the optimizer with'
-          ' another value. If Optax 0.2.8 made the state, drop the entry.'
+          f'{name!r} is static, so what `hyperparams` of the state has for it'
+          ' would change nothing. Make the optimizer with another value. If'
+          ' Optax 0.2.8 saved the state, delete the entry.'
       )
     if hyperparam_dtype is not None:
       numbers = jax.tree.map(_as_python_float, numbers)
@@ -179,19 +179,21 @@ def warn_of_rounding(given: dict[str, Any], dtype: Any) -> None:
     given: the numbers that the user gave, by name.
     dtype: the dtype of numbers in the state.
   """
-  rounded = {}
+  dtype, rounded = jnp.dtype(dtype), []
   for name, value in given.items():
-    # A state keeps JAX's arrays as they are, but for those of Python's numbers.
-    if isinstance(value, jax.core.Tracer) or not getattr(value, 'weak_type', 1):
-      continue
-    low, high = (np.asarray(value).astype(d) for d in (dtype, np.float32))
-    if np.any(np.isin(low, (0, 1)) & ~np.isin(high, (0, 1))):
-      rounded[name] = f'{name}={value} becomes {low}'
+    # A state keeps JAX's arrays as they are, if they are not weakly typed.
+    is_cast = getattr(value, 'weak_type', not isinstance(value, jax.Array))
+    is_cast &= jnp.issubdtype(jnp.result_type(value), jnp.floating)
+    if is_cast and not isinstance(value, jax.core.Tracer):
+      with np.errstate(all='ignore'):
+        low, high = (np.asarray(value).astype(d) for d in (dtype, np.float32))
+      if np.any(np.isin(low, (0, 1)) & ~np.isin(high, (0, 1))):
+        rounded.append(f'{name}={value} becomes {low}')
   if rounded:
     warnings.warn(
-        f'`inject_hyperparams` rounds numbers to the dtype of the params,'
-        f' {jnp.dtype(dtype).name}: {", ".join(rounded.values())}. To keep them,'
-        ' pass `hyperparam_dtype=jnp.float32`.'
+        f'`inject_hyperparams` rounds numbers to {dtype}, the dtype of the'
+        f' params: {", ".join(rounded)}. To keep them, pass'
+        ' `hyperparam_dtype=jnp.float32`.'
     )
 
 
