@@ -151,7 +151,7 @@ class InjectedDtypesTest(parameterized.TestCase):
 
   @parameterized.named_parameters((name, name) for name in _ALIASES)
   def test_aliases_take_the_steps_of_the_plain_ones_in_a_scan(self, name):
-    params = {'w': jnp.ones((2, 2), jnp.bfloat16), 'b': jnp.ones(2, jnp.float16)}
+    params = [jnp.ones((2, 2), d) for d in (jnp.bfloat16, jnp.float16)]
     factory = getattr(optax, name)
     args = (0.1, 0.01, 0.5) if name == 'noisy_sgd' else (0.01,)
     inject = optax.inject_hyperparams(factory, hyperparam_dtype=jnp.float32)
