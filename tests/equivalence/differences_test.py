@@ -122,6 +122,15 @@ class InjectTest(parameterized.TestCase):
       found.append(len(caught))
     self.assertEqual(found, [0, 1])
 
+  def test_setting_what_follows_a_schedule(self):
+    upstream = pristine.load()
+    make = lambda library: library.inject_hyperparams(library.sgd)(jnp.cos)
+    state = upstream.tree.set(make(upstream).init(_PARAMS), learning_rate=1.0)
+    with self.assertRaises(AttributeError):
+      make(upstream).update(_PARAMS, state)
+    with self.assertRaisesRegex(ValueError, 'follows a schedule'):
+      optax.tree.set(make(optax).init(_PARAMS), learning_rate=1.0)
+
   def test_schedule_that_returns_a_bool(self):
     def factory(library):
       def make(decay):

@@ -165,7 +165,7 @@ def bind_static(
 
 def _as_python_float(x: Any) -> Any:
   """Makes a float weakly typed; returns anything else as it is."""
-  if not jnp.issubdtype(jnp.result_type(x), jnp.floating):
+  if not (hasattr(x, 'dtype') and jnp.issubdtype(x.dtype, jnp.floating)):
     return x
   return jax.lax.convert_element_type_p.bind(
       x, new_dtype=jnp.result_type(float), weak_type=True, sharding=None
@@ -179,20 +179,21 @@ def warn_of_rounding(given: dict[str, Any], dtype: Any) -> None:
     given: the numbers that the user gave, by name.
     dtype: the dtype of numbers in the state.
   """
-  dtype, rounded = jnp.dtype(dtype), []
+  rounded = []
   for name, value in given.items():
     # A state keeps JAX's arrays as they are, if they are not weakly typed.
     is_cast = getattr(value, 'weak_type', not isinstance(value, jax.Array))
     is_cast &= jnp.issubdtype(jnp.result_type(value), jnp.floating)
     if is_cast and not isinstance(value, jax.core.Tracer):
+      dtypes = jnp.dtype(dtype), jnp.float32
       with np.errstate(all='ignore'):
-        low, high = (np.asarray(value).astype(d) for d in (dtype, np.float32))
+        low, high = (np.asarray(value).astype(d) for d in dtypes)
       if np.any(np.isin(low, (0, 1)) & ~np.isin(high, (0, 1))):
         rounded.append(f'{name}={value} becomes {low}')
   if rounded:
     warnings.warn(
-        f'`inject_hyperparams` rounds numbers to {dtype}, the dtype of the'
-        f' params: {", ".join(rounded)}. To keep them, pass'
+        f'`inject_hyperparams` rounds numbers to {jnp.dtype(dtype)}:'
+        f' {", ".join(rounded)}. To keep them, pass'
         ' `hyperparam_dtype=jnp.float32`.'
     )
 
