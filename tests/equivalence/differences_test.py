@@ -11,6 +11,7 @@ import inspect
 import pathlib
 import re
 from typing import Any, NamedTuple
+import warnings
 
 from absl.testing import parameterized
 import chex
@@ -96,27 +97,32 @@ class InjectTest(parameterized.TestCase):
     np.testing.assert_array_equal(updates[0], 0.0)
     np.testing.assert_allclose(updates[1], -0.1, rtol=1e-6)
 
-  @pytest.mark.sent
-  def test_injected_numbers_and_params_of_low_precision(self):
-    params = {'w': jnp.ones(2, jnp.bfloat16)}
-    updates = []
+  def test_hyperparam_dtype(self):
+    params, dtypes = jnp.ones(2, jnp.bfloat16), []
     for library in (pristine.load(), optax):
-      transform = library.inject_hyperparams(library.adam)(0.01)
-      updates.append(transform.update(params, transform.init(params), params))
-    self.assertTrue(jnp.isnan(updates[0][0]['w']).all())
-    plain = optax.adam(0.01)
-    expected, _ = plain.update(params, plain.init(params), params)
-    np.testing.assert_array_equal(updates[1][0]['w'], expected['w'])
+      transform = library.inject_hyperparams(
+          library.adam, hyperparam_dtype=jnp.float32
+      )(0.01)
+      updates, state = transform.update(params, transform.init(params), params)
+      dtypes += [updates.dtype, library.tree.get(state, 'mu').dtype]
+    self.assertEqual(dtypes, [jnp.float32] * 2 + [jnp.bfloat16] * 2)
 
-  def test_injected_numbers_beside_complex_params(self):
-    params = {'w': jnp.ones(()), 'z': jnp.ones((), jnp.complex64)}
-    updates = []
+  def test_number_that_rounding_makes_one(self):
+    params, found = jnp.ones(2, jnp.bfloat16), []
     for library in (pristine.load(), optax):
-      transform = library.inject_hyperparams(library.sgd)(0.5)
-      state = transform.init(params)
-      state.hyperparams['learning_rate'] = jnp.asarray(0.5 + 0.5j)
-      updates.append(transform.update(params, state)[0]['z'])
-    self.assertEqual(updates, [-0.5 - 0.5j, -0.5])
+      with warnings.catch_warnings(record=True) as caught:
+        library.inject_hyperparams(library.adam)(0.01).init(params)
+      found.append(len(caught))
+    self.assertEqual(found, [0, 1])
+
+  def test_setting_what_follows_a_schedule(self):
+    upstream = pristine.load()
+    make = lambda library: library.inject_hyperparams(library.sgd)(jnp.cos)
+    state = upstream.tree.set(make(upstream).init(_PARAMS), learning_rate=1.0)
+    with self.assertRaises(AttributeError):
+      make(upstream).update(_PARAMS, state)
+    with self.assertRaisesRegex(ValueError, 'follows a schedule'):
+      optax.tree.set(make(optax).init(_PARAMS), learning_rate=1.0)
 
   def test_schedule_that_returns_a_bool(self):
     def factory(library):

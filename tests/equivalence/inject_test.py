@@ -3,6 +3,7 @@
 """Injection without `static_args` does what pristine Optax does with them.
 
 Programs are compared as JAX traces them: the same program gives the same bits.
+The defaults are compared in bfloat16 and in mixed trees, too.
 With `--full`, each setting trains for three steps, too, close to the plain
 optimizer.
 """
@@ -10,6 +11,7 @@ optimizer.
 
 from absl.testing import parameterized
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
@@ -40,11 +42,12 @@ _NOT_PLAIN = {
 _ILL_CONDITIONED = {'optax.scale_by_stddev(bias_correction=flipped)'}
 
 _FORK = lambda: optax
+_MIXED = {'w': jnp.float32, 'v': jnp.bfloat16, 'b': jnp.bfloat16}
 
 
-def _run(load, label, injected=None):
+def _run(load, label, injected=None, dtype=jnp.float32):
   library, known = settings.by_label(load)
-  return runs.SettingRun(library, known[label], injected)
+  return runs.SettingRun(library, known[label], injected, dtype=dtype)
 
 
 def _train(load, label, injected=None):
@@ -63,14 +66,30 @@ _COMPARED = [
 ]
 
 
-@pytest.mark.filterwarnings('ignore')  # Of deprecated factories.
+@pytest.mark.filterwarnings('ignore')  # Of rounding, and deprecated factories.
 class InjectTest(parameterized.TestCase):
 
   @parameterized.named_parameters((label, label) for label in _COMPARED)
   def test_fork_infers_what_is_right(self, label):
-    found = _run(_FORK, label, 'inferred').programs()
-    wanted = _run(release.load, label, 'named').programs()
-    differences = states.differences(found, wanted)
+    self._compare_programs(label, jnp.float32)
+
+  @parameterized.product(
+      label=[label for label in _COMPARED if label.endswith('()')],
+      dtype=[jnp.bfloat16, _MIXED],
+  )
+  def test_numbers_are_rounded_as_on_pristine(self, label, dtype):
+    self._compare_programs(label, dtype)
+
+  def _compare_programs(self, label, dtype):
+    found = lambda: _run(_FORK, label, 'inferred', dtype).programs()
+    try:
+      wanted = _run(release.load, label, 'named', dtype).programs()
+    except TypeError as error:  # Of dtypes that differ, where some are low.
+      self.assertNotEqual(dtype, jnp.float32)
+      with self.assertRaises(type(error)):
+        found()
+      return
+    differences = states.differences(found(), wanted)
     self.assertEqual(states.without_types_of_a_search(differences), [])
 
   @parameterized.named_parameters(

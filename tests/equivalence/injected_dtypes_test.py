@@ -1,20 +1,24 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""An injected optimizer does what the plain one does, in every precision.
+"""With `hyperparam_dtype`, an injected optimizer does what the plain one does.
 
 The types of updates and states are compared for every factory, in bfloat16 and
-mixed trees. With `--full`, in all precisions, and three steps of each give the
-same values, to a few roundings.
+mixed trees, and all aliases train in a scan. With `--full`, in all precisions,
+and three steps of each give the same values, to a few roundings. inject_test
+compares what is injected without it, with 0.2.8.
 """
 
 from absl.testing import parameterized
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from support import release
 from support import runs
 from support import settings
+from support import states
 
 # Old JAX has `enable_x64` there.
 _X64 = jax if hasattr(jax, 'enable_x64') else jax.experimental
@@ -45,6 +49,13 @@ _VALUES = [
     for dtype in _ROUNDED
     if (label, dtype) != _ILL_CONDITIONED
 ]
+_ALIASES = [
+    name
+    for name, factory in vars(optax).items()
+    if getattr(factory, '__module__', '') == 'optax._src.alias'
+    # Two need the loss, and optimistic_adam_v2 is what the other should be.
+    and name not in ('lbfgs', 'polyak_sgd', 'optimistic_adam')
+]
 
 
 def _run(label, dtype, injected):
@@ -64,7 +75,21 @@ def _step(run):
   return state, *step
 
 
-@pytest.mark.filterwarnings('ignore')  # Of deprecated factories.
+def _scan(optimizer, params):
+  """Returns the updates of some steps in a scan, and the last state."""
+
+  def step(carry, _):
+    params, state = carry
+    grads = jax.tree.map(lambda p: p / 2, params)
+    updates, state = optimizer.update(grads, state, params)
+    return (optax.apply_updates(params, updates), state), updates
+
+  carry = params, optimizer.init(params)
+  (_, state), updates = jax.lax.scan(step, carry, length=_STEPS)
+  return updates, state
+
+
+@pytest.mark.filterwarnings('ignore')  # Of rounding, and deprecated factories.
 class InjectedDtypesTest(parameterized.TestCase):
 
   @parameterized.product(label=sorted(_SETTINGS), dtype=['bfloat16', 'mixed'])
@@ -85,13 +110,15 @@ class InjectedDtypesTest(parameterized.TestCase):
         state, updates, next_state, params = _step(_run(label, dtype, None))
       except (TypeError, ValueError, NotImplementedError) as error:
         with self.assertRaises(type(error)):
-          _step(_run(label, dtype, 'inferred'))
+          _step(_run(label, dtype, 'float32'))
         return
-      found = _step(_run(label, dtype, 'inferred'))
+      found = _step(_run(label, dtype, 'float32'))
     self.assertEqual(_types(found[0].inner_state), _types(state))
     self.assertEqual(_types(found[1]), _types(updates))
     self.assertEqual(_types(found[2].inner_state), _types(next_state))
     self.assertEqual(_types(found[3]), _types(params))
+    numbers = [_types(state.hyperparams) for state in found[::2]]
+    self.assertEqual(*numbers)
 
   # inject_test compares values in float32.
   @parameterized.product(label=_IN_SHORT, dtype=_ROUNDED)
@@ -109,7 +136,7 @@ class InjectedDtypesTest(parameterized.TestCase):
       wanted = _run(label, dtype, None).train(_STEPS)
     except (TypeError, ValueError, NotImplementedError):
       return  # The other test sees to it that the injected one fails, too.
-    found = _run(label, dtype, 'inferred').train(_STEPS)
+    found = _run(label, dtype, 'float32').train(_STEPS)
     # Some updates are differences of params, which are rounded.
     params = _run(label, dtype, None).params
     largest = max(float(jnp.max(jnp.abs(x))) for x in jax.tree.leaves(params))
@@ -121,3 +148,49 @@ class InjectedDtypesTest(parameterized.TestCase):
             found[path].astype(float), array.astype(float), rtol=0, atol=atol,
             err_msg=path,
         )  # fmt: skip
+
+  @parameterized.named_parameters((name, name) for name in _ALIASES)
+  def test_aliases_take_the_steps_of_the_plain_ones_in_a_scan(self, name):
+    params = [jnp.ones((2, 2), d) for d in (jnp.bfloat16, jnp.float16)]
+    factory = getattr(optax, name)
+    args = (0.1, 0.01, 0.5) if name == 'noisy_sgd' else (0.01,)
+    inject = optax.inject_hyperparams(factory, hyperparam_dtype=jnp.float32)
+    found, state = _scan(inject(*args), params)
+    wanted, plain = _scan(factory(*args), params)
+    self.assertEqual(_types(state.inner_state), _types(plain))
+    for leaf, other in zip(*map(jax.tree.leaves, (found, wanted))):
+      self.assertEqual(leaf.dtype, other.dtype)
+      rtol = 2 * float(jnp.finfo(leaf.dtype).eps)
+      np.testing.assert_allclose(leaf.astype(float), other.astype(float), rtol)
+
+
+def _abstract(**kwargs):
+  return {'w': jax.ShapeDtypeStruct((8,), jnp.bfloat16, **kwargs)}
+
+
+class HyperparamDtypeTest(parameterized.TestCase):
+  """What `init` takes on 0.2.8 with `hyperparam_dtype`."""
+
+  @parameterized.named_parameters(
+      ('fp8', lambda: {'w': jnp.ones(2, jnp.float8_e4m3fn), 'b': jnp.ones(2)}),
+      ('abstract', _abstract),
+      ('sharded', lambda: _abstract(sharding=jax.sharding.NamedSharding(
+          jax.make_mesh((8,), ('x',)), jax.sharding.PartitionSpec('x')))),
+      ('mixed_abstract', lambda: _abstract() | {'b': jnp.ones(2)}),
+      ('name', lambda: {'w': jnp.ones(2), 'name': 'x'}),
+      ('names_alone', lambda: ('x', 'y')),
+      ('key', lambda: {'w': jnp.ones(2), 'key': jax.random.key(0)}),
+      # Old JAX has none.
+      ('ref', lambda: {'w': getattr(jax, 'new_ref', jnp.copy)(jnp.ones(2))}),
+  )  # fmt: skip
+  def test_params_of_every_kind(self, make):
+    params, made = make(), []
+    for library in (optax, release.load()):
+      factory = library.inject_hyperparams(
+          library.sgd, hyperparam_dtype=jnp.float32
+      )
+      with jax.numpy_dtype_promotion('strict'):
+        made.append(factory(0.1).init(params))
+    self.assertEqual(*map(states.structure, made))
+    chex.assert_trees_all_equal(*map(jax.tree.leaves, made))
+    self.assertEqual(made[0].hyperparams['learning_rate'].dtype, jnp.float32)

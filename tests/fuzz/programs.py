@@ -670,7 +670,9 @@ _OPTIONS = {
     "optax.partition({{'x': {}}}, {})": ".inner_states['x'].inner_state",
     'optax.chain({})': '[0]',
     "optax.named_chain(('x', {}))": "['x']",
-    'optax.inject_hyperparams({})({})': '.inner_state',
+    'optax.inject_hyperparams({}, hyperparam_dtype=jnp.float32)({})': (
+        '.inner_state'
+    ),
     'raw': '',
 }
 
@@ -707,7 +709,8 @@ def with_option(choices: Choices) -> Added:
     factory, arguments = optimizers.numbers()
     added = option.format(factory, arguments)
     # What is injected is as a number of Python.
-    arguments = re.sub(r'\bnp\.(float64|asarray)', '', arguments)
+    array = r'\bj?np\.(float64|asarray)\(([\d.]+)[^)]*\)'
+    arguments = re.sub(array, r'\2', arguments)
     optimizer = f'{factory}({arguments})'
   else:
     optimizer = optimizers.any(1)

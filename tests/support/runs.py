@@ -75,8 +75,8 @@ class SettingRun(_Run):
       optax: a copy of Optax.
       setting: one of its settings.
       injected: 'named' for `inject_hyperparams` with the right `static_args`,
-        'inferred' without those that the fork finds; None for the optimizer
-        itself.
+        'inferred' without those that the fork finds, 'float32' for that with
+        this `hyperparam_dtype`; None for the optimizer itself.
       dtype: of params and gradients, or a dict of those of `w`, `v` and `b`.
       layout: a key of `LAYOUTS`.
     """
@@ -84,9 +84,10 @@ class SettingRun(_Run):
     factory = setting.factory
     if injected:
       named = setting.static_args
-      if injected == 'inferred':
+      if injected != 'named':
         named &= settings.UNTRACEABLE
-      factory = optax.inject_hyperparams(factory, named)
+      kept = jnp.float32 if injected == 'float32' else None
+      factory = optax.inject_hyperparams(factory, named, kept)
     kwargs = {k: self._layout(v) for k, v in setting.kwargs.items()}
     name = factories.name_of(setting.label)
     self._random = np.random.RandomState(0)

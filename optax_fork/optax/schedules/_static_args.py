@@ -9,8 +9,10 @@ import inspect
 import re
 import sys
 from typing import Any
+import warnings
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from optax._src import base
 from optax._src import params_fn
@@ -110,11 +112,21 @@ def bind_static(
     factory: Callable[..., Any],
     bound_arguments: inspect.BoundArguments,
     static_args: set[str],
+    hyperparam_dtype: Any,
 ) -> tuple[Callable[..., Any], dict[str, Any]]:
-  """Returns factory with static arguments bound, and the others by name.
+  """Binds the static arguments of factory.
 
-  The arguments are those of ``_named_arguments``. ``*args`` have no names, so
-  they are static.
+  Args:
+    factory: the factory that ``inject_hyperparams`` wraps.
+    bound_arguments: its arguments, defaults included. ``*args`` have no names,
+      so they are static.
+    static_args: names of arguments that are static in any case.
+    hyperparam_dtype: the dtype of numbers in the state. If it is given, floats
+      are used as Python's are: they change no other dtype.
+
+  Returns:
+    A function that calls factory with other arguments and with the numbers of
+    a state, and the arguments that are not static, by name.
   """
   leading, args = [], ()
   names = list(bound_arguments.signature.parameters)
@@ -126,33 +138,64 @@ def bind_static(
       leading = names[:position] if args else []
 
   is_static = static_by_default(factory)
-  # Who makes PyTrees of closures, as Optimistix does, needs them hashable.
-  static, others, listed = {}, {}, frozenset()
+  static, others = {}, {}
   for name, value, is_listed in _named_arguments(bound_arguments, static_args):
     if is_listed or is_static(name, value):
       static[name] = value
-      if is_listed:
-        listed |= {name}
     elif callable(value) and not isinstance(value, base.StatefulSchedule):
       others[name] = _checked_schedule(name, value)
     else:
       others[name] = value
 
-  def bound_factory(**others):
-    for name in others.keys() & static.keys():
-      # A state of 0.2.8 may hold what is static here without `static_args`:
-      # what a function returned that it took for a schedule, or the number.
-      was_schedule = callable(static[name]) and name not in listed
-      if not was_schedule and not _is_same(others[name], static[name]):
-        raise TypeError(
-            f'{name!r} is static, so setting it in `hyperparams` of a state'
-            ' would change nothing. Make the optimizer with another value.'
-        )
-    arguments = others | static
+  def bound_factory(others, numbers):
+    for name in numbers.keys() & static.keys():
+      raise TypeError(
+          f'{name!r} is static, so what `hyperparams` of the state has for it'
+          ' would change nothing. Make the optimizer with another value. If'
+          ' Optax 0.2.8 saved the state, delete the entry.'
+      )
+    if hyperparam_dtype is not None:
+      numbers = jax.tree.map(_as_python_float, numbers)
+    arguments = others | numbers | static
     positional = [arguments.pop(name) for name in leading]
     return factory(*positional, *args, **arguments)
 
   return bound_factory, others
+
+
+def _as_python_float(x: Any) -> Any:
+  """Makes a float weakly typed; returns anything else as it is."""
+  if not (hasattr(x, 'dtype') and jnp.issubdtype(x.dtype, jnp.floating)):
+    return x
+  return jax.lax.convert_element_type_p.bind(
+      x, new_dtype=jnp.result_type(float), weak_type=True, sharding=None
+  )
+
+
+def warn_of_rounding(given: dict[str, Any], dtype: Any) -> None:
+  """Warns of numbers that only a dtype below float32 makes 0 or 1.
+
+  Args:
+    given: the numbers that the user gave, by name.
+    dtype: the dtype of numbers in the state.
+  """
+  rounded = []
+  for name, value in given.items():
+    # A state keeps JAX's arrays as they are, if they are not weakly typed.
+    is_cast = getattr(value, 'weak_type', not isinstance(value, jax.Array))
+    is_cast &= jnp.issubdtype(jnp.result_type(value), jnp.floating)
+    if is_cast and not isinstance(value, jax.core.Tracer):
+      dtypes = jnp.dtype(dtype), jnp.float32
+      with np.errstate(all='ignore'):
+        low, high = (np.asarray(value).astype(d) for d in dtypes)
+      if np.any(np.isin(low, (0, 1)) & ~np.isin(high, (0, 1))):
+        rounded.append(f'{name}={value} becomes {low}')
+  if rounded:
+    warnings.warn(
+        f'`inject_hyperparams` rounds numbers to {jnp.dtype(dtype)}:'
+        f' {", ".join(rounded)}. To keep them, pass'
+        ' `hyperparam_dtype=jnp.float32`.'
+    )
 
 
 def _checked_schedule(name: str, schedule: base.Schedule) -> base.Schedule:
@@ -175,14 +218,6 @@ def _checked_schedule(name: str, schedule: base.Schedule) -> base.Schedule:
     return value
 
   return checked
-
-
-def _is_same(value: Any, number: Any) -> bool:
-  """Whether the value in a state is this number, rounded as the state does."""
-  is_known = hasattr(value, 'dtype') and not isinstance(value, jax.core.Tracer)
-  if not (is_known and _is_number(number)):
-    return False
-  return np.array_equal(np.asarray(value), np.asarray(number, value.dtype))
 
 
 def _is_number(value: Any) -> bool:

@@ -7,6 +7,7 @@ import functools
 import inspect
 import types
 import typing
+import warnings
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -17,6 +18,9 @@ import optax
 from optax import contrib
 from optax.schedules import _static_args
 import optax.tree
+
+# Old JAX has `enable_x64` there.
+_X64 = jax if hasattr(jax, 'enable_x64') else jax.experimental
 
 
 @jax.tree_util.register_pytree_node_class
@@ -251,36 +255,25 @@ class CheckedScheduleTest(parameterized.TestCase):
     _, state = _run(optax.inject_hyperparams(factory)(schedule))
     self.assertIn('value', state.hyperparams)
 
-  def test_state_saved_before_the_mask_was_static(self):
-    params = _net()
-    optimizer = optax.inject_hyperparams(optax.adamw)(0.1, mask=_is_matrix)
-    state = optimizer.init(params)
-    saved = state._replace(
-        hyperparams=state.hyperparams | {'mask': jnp.asarray(False)}
-    )
-    expected, _ = jax.jit(optimizer.update)(params, state, params)
-    updates, _ = jax.jit(optimizer.update)(params, saved, params)
-    _assert_trees_equal(updates, expected)
-
-  def test_bool_that_is_set_in_a_state(self):
-    tx = optax.inject_hyperparams(optax.adam)(0.1, nesterov=True)
-    state = tx.init(jnp.ones(2))
-    state.hyperparams['nesterov'] = False
-    with self.assertRaisesRegex(TypeError, "'nesterov' is static"):
-      tx.update(jnp.ones(2), state)
-
-  def test_static_number_that_is_set_in_a_state(self):
-    plateau = contrib.reduce_on_plateau
-    tx = optax.inject_hyperparams(plateau)(factor=0.1, patience=1)
-    params = jnp.ones(2)
+  @parameterized.parameters(
+      (optax.adam, {'nesterov': True}),
+      (optax.adamw, {'mask': _is_matrix}),
+      (contrib.reduce_on_plateau, {'factor': 0.1}),
+  )
+  def test_static_argument_that_is_set_in_a_state(self, factory, static):
+    """Such as a state of 0.2.8 has, even if the number is the same."""
+    if 'learning_rate' in inspect.signature(factory).parameters:
+      factory = functools.partial(factory, learning_rate=0.1)
+    tx = optax.inject_hyperparams(factory)(**static)
+    params = dict(_net())
     state = tx.init(params)
-    # As 0.2.8 saved it.
-    state.hyperparams['factor'] = jnp.float32(0.1)
-    tx.update(params, state, params, value=1.0)
-    state.hyperparams['factor'] = jnp.float32(0.2)
+    (name,) = static
+    state.hyperparams[name] = 0.1
     for update in (tx.update, jax.jit(tx.update)):
-      with self.assertRaisesRegex(TypeError, "'factor' is static"):
+      with self.assertRaisesRegex(TypeError, f'{name!r} is static.*delete'):
         update(params, state, params, value=1.0)
+    del state.hyperparams[name]
+    tx.update(params, state, params, value=1.0)
 
   def test_schedule_of_a_number_that_python_reads(self):
     factory = contrib.schedule_free_sgd
@@ -420,6 +413,129 @@ class FactoryTest(parameterized.TestCase):
         )
     )
     self.assertNotIn('min_dim_size_to_factor', state.hyperparams)
+
+
+class HyperparamDtypeTest(parameterized.TestCase):
+  """With `hyperparam_dtype`, floats are used as Python's are."""
+
+  def test_numbers_that_are_set_and_scheduled_stay(self):
+    params = jnp.ones(2, jnp.bfloat16)
+    rate = optax.cosine_decay_schedule(0.1, 5)
+    tx = optax.inject_hyperparams(optax.adam, hyperparam_dtype=jnp.float32)
+    tx = tx(rate, b2=0.9)
+    state = tx.init(params)
+    state.hyperparams['b2'] = 0.999
+    plain = optax.adam(rate, b2=0.999)
+    plain_state = plain.init(params)
+    for count in range(3):
+      updates, state = tx.update(params, state, params)
+      wanted, plain_state = plain.update(params, plain_state, params)
+      np.testing.assert_allclose(
+          updates.astype(float), wanted.astype(float), 2**-7
+      )
+      self.assertEqual(state.hyperparams['b2'], np.float32(0.999))
+      self.assertEqual(state.hyperparams['learning_rate'], rate(count))
+      self.assertEqual(updates.dtype, jnp.bfloat16)
+
+  @parameterized.parameters(jnp.float32, jnp.float64, jnp.bfloat16)
+  def test_dtypes_in_x64_mode(self, dtype):
+    tx = optax.inject_hyperparams(optax.sgd, hyperparam_dtype=dtype)(0.1)
+    with _X64.enable_x64(True):
+      params = {'w': jnp.ones(2, jnp.float16), 'v': jnp.ones(2), 'z': 1j}
+      state = tx.init(params)
+      updates, _ = tx.update(params, state)
+    self.assertEqual(state.hyperparams['learning_rate'].dtype, dtype)
+    dtypes = [u.dtype for u in jax.tree.leaves(updates)]
+    self.assertEqual(dtypes, [jnp.float64, jnp.float16, jnp.complex128])
+
+  def test_params_that_do_not_promote(self):
+    tx = optax.inject_hyperparams(optax.sgd, hyperparam_dtype=jnp.float32)(0.5)
+    params = {'w': jnp.ones(2, jnp.float8_e4m3fn), 'b': jnp.ones(2)}
+    with jax.numpy_dtype_promotion('strict'):
+      updates, _ = jax.jit(tx.update)(params, tx.init(params))
+    self.assertEqual(updates['w'].dtype, jnp.float8_e4m3fn)
+    self.assertEqual(updates['b'].tolist(), [-0.5, -0.5])
+
+  def test_transformations_of_jax(self):
+    params = jnp.ones(2, jnp.bfloat16)
+    tx = optax.inject_hyperparams(optax.sgd, hyperparam_dtype=jnp.float32)(0.5)
+    state = tx.init(params)
+
+    def loss(rate):
+      new = state._replace(hyperparams={'learning_rate': rate})
+      return tx.update(params, new)[0].astype(float).sum()
+
+    self.assertEqual(jax.grad(loss)(0.5), -2)
+    self.assertEqual(jax.jvp(loss, (0.5,), (1.0,)), (-1, -2))
+    self.assertEqual(jax.vmap(loss)(jnp.arange(2.0)).tolist(), [0, -2])
+
+  @parameterized.parameters(
+      lambda: 2,
+      lambda: lambda count: count,
+      lambda: lambda count: jax.random.fold_in(jax.random.key(0), count),
+      lambda: jnp.asarray(1j),
+      lambda: jnp.asarray([True]),
+      lambda: jax.random.key(0),
+  )
+  def test_other_numbers_stay_as_they_are(self, make):
+    number, seen = make(), []
+    factory = lambda number: seen.append(number) or optax.identity()
+    for dtype in (None, jnp.float32):
+      tx = optax.inject_hyperparams(factory, hyperparam_dtype=dtype)(number)
+      state = tx.init(jnp.ones(2, jnp.bfloat16))
+      seen.append(state.hyperparams['number'])
+    self.assertLen({jax.eval_shape(lambda x=x: x) for x in seen}, 1)
+
+  def test_init_of_abstract_params_without_it(self):
+    params = jax.ShapeDtypeStruct((2,), jnp.float32)
+    state = optax.inject_hyperparams(optax.adam)(0.1).init(params)
+    self.assertEqual(state.hyperparams['b1'].dtype, jnp.float32)
+
+
+class RoundingTest(parameterized.TestCase):
+  """`init` warns where rounding makes a number 0 or 1."""
+
+  @parameterized.parameters(
+      (jnp.bfloat16, {'b2': 0.999}, 'bfloat16: b2=0.999 becomes 1'),
+      (jnp.float16, {'eps': 1e-8}, 'float16: eps=1e-08 becomes 0'),
+      (jnp.float16, {'b2': np.array([0.5, 0.9999])}, r'becomes \[0.5 1'),
+  )
+  def test_one_warning(self, dtype, given, words):
+    factory = functools.partial(optax.scale_by_adam, b1=0.5, b2=0.5, eps=0.0)
+    for call in (lambda init, params: init(params), jax.eval_shape):
+      tx = optax.inject_hyperparams(factory)(**given)
+      with self.assertWarnsRegex(UserWarning, words) as caught:
+        call(tx.init, jnp.ones(2, dtype))
+      self.assertLen(caught.warnings, 1)
+      self.assertIn('hyperparam_dtype=jnp.float32', str(caught.warning))
+
+  @parameterized.parameters(
+      (jnp.float32, {'b2': 0.999, 'eps': 1e-60}, None),
+      (jnp.bfloat16, {'b2': 0.999}, jnp.float32),
+      (jnp.bfloat16, {'b1': 1.0, 'b2': 0.99, 'eps': 1e60}, None),
+  )
+  def test_no_warning(self, dtype, given, hyperparam_dtype):
+    factory = functools.partial(optax.scale_by_adam, b1=0.5, b2=0.5, eps=0.0)
+    tx = optax.inject_hyperparams(factory, hyperparam_dtype=hyperparam_dtype)
+    with warnings.catch_warnings():
+      warnings.simplefilter('error')
+      tx(**given).init(jnp.ones(2, dtype))
+
+  def test_arrays(self):
+    tx = optax.inject_hyperparams(optax.scale)
+    params = jnp.ones(2, jnp.bfloat16)
+    with self.assertWarns(UserWarning):
+      tx(jnp.asarray(0.999)).init(params)
+    with warnings.catch_warnings():
+      warnings.simplefilter('error')
+      tx(jnp.float32(0.999)).init(params)  # It stays as it is.
+
+  def test_traced_number(self):
+    def init(b2):
+      factory = functools.partial(optax.scale_by_adam, b1=0.5, eps=0.0)
+      return optax.inject_hyperparams(factory)(b2=b2).init(jnp.float16(1))
+
+    self.assertEqual(jax.jit(init)(0.9999).hyperparams['b2'], 1)
 
 
 # Public functions without annotations that return no transformation.
@@ -639,19 +755,6 @@ class WalkTest(parameterized.TestCase):
         **extra_args,
     )
     _assert_trees_equal(actual, expected)
-
-  def test_schedule_of_integers(self):
-    """In low precision, floats alone become weakly typed."""
-
-    def shift(by):
-      return optax.stateless(
-          lambda grads, _: jax.tree.map(lambda g: jnp.roll(g, by), grads)
-      )
-
-    grads = jnp.arange(3, dtype=jnp.bfloat16)
-    tx = optax.inject_hyperparams(shift)(lambda count: count + 1)
-    updates, _ = tx.update(grads, tx.init(grads))
-    self.assertEqual(updates.tolist(), [2, 0, 1])
 
   def test_table_names_arguments_that_exist(self):
     factories = dict(_factories())

@@ -2,52 +2,83 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names in states, for `optax.tree.get` and `optax.tree.set`."""
 
-from collections.abc import Callable
-import dataclasses
-import functools
+from collections.abc import Callable, Iterator
 from typing import Any, Optional
 
 import jax
 
 _MAX_NAMES = 30
-_Filter = Callable[[tuple[Any, ...], Any], bool]
-
-# States with an auxiliary output in `aux`. `linesearch`, which imports this
-# module, says which.
-states_with_output: tuple[type[Any], ...] = ()
+_Path = tuple[Any, ...]
+_Filter = Callable[[_Path, Any], bool]
+_Found = list[tuple[_Path, Any]]
 
 
-@dataclasses.dataclass(frozen=True)
-class OutsideOfOutputs:
-  """A filter that leaves out what is inside an auxiliary output in a state.
+def outside_of_outputs(filtering: Optional[_Filter], state: Any) -> _Filter:
+  """Returns a filter that leaves out what is inside of an auxiliary output.
 
   The names in there are the user's, and may be those of states, too.
 
-  Attributes:
+  Args:
     filtering: says by path and value what else to find, or None.
     state: where to look for what is to be found.
   """
 
-  filtering: Optional[_Filter]
-  state: Any
-
-  def __call__(self, path: tuple[Any, ...], value: Any) -> bool:
-    names = _names(path)
-    if any(names[: len(output)] == output != names for output in self._outputs):
+  def is_found(path, value):
+    if 'output' in _kinds(state, path[:-1]):
       return False
-    return self.filtering is None or self.filtering(path, value)
+    return filtering is None or filtering(path, value)
 
-  @functools.cached_property
-  def _outputs(self) -> list[tuple[Any, ...]]:
-    """The paths of the auxiliary outputs in the state."""
-    is_found = lambda x: isinstance(x, states_with_output)
-    found = jax.tree_util.tree_leaves_with_path(self.state, is_leaf=is_found)
-    return [(*_names(path), 'aux') for path, node in found if is_found(node)]
+  return is_found
 
 
-def _names(path: tuple[Any, ...]) -> tuple[Any, ...]:
-  """Puts a name in place of a key of a NamedTuple, JAX's or Optax's own."""
-  return tuple(getattr(key, 'name', key) for key in path)
+def without_schedules(found: _Found, state: Any) -> _Found:
+  """Leaves out the state of a schedule whose number was found, too.
+
+  The name of an argument that follows a schedule has both.
+
+  Args:
+    found: pairs of path and value.
+    state: where they were found.
+  """
+  kinds = [[None, *_kinds(state, path[:-1])][-1] for path, _ in found]
+  numbers = {
+      (path[:-2], path[-1:])
+      for (path, _), kind in zip(found, kinds)
+      if kind == 'number'
+  }
+  return [
+      (path, value)
+      for (path, value), kind in zip(found, kinds)
+      if kind != 'schedule' or (path[:-2], path[-1:]) not in numbers
+  ]
+
+
+def check_no_schedule(found: _Found, state: Any, name: str) -> None:
+  """Raises an error if a number that follows a schedule is to be set."""
+  if len(without_schedules(found, state)) < len(found):
+    raise ValueError(
+        f'{name!r} follows a schedule, so each update computes it again. To set'
+        ' it by hand, make the optimizer with a number in place of the'
+        ' schedule: its state takes the same `inner_state`. To set only the'
+        ' state of the schedule, choose it with `filtering`.'
+    )
+
+
+def _kinds(node: Any, path: _Path) -> Iterator[Optional[str]]:
+  """Yields what classes say in `_kinds_of_fields` of the fields on a path."""
+  for key in path:
+    kinds = getattr(type(node), '_kinds_of_fields', {})
+    yield kinds.get(getattr(key, 'name', None))
+    if hasattr(key, 'tuple_name'):
+      node = getattr(node, key.name)
+    elif isinstance(key, jax.tree_util.DictKey) and isinstance(node, dict):
+      node = node[key.key]  # JAX would sort the keys.
+    elif isinstance(key, jax.tree_util.SequenceKey) and isinstance(node, list):
+      node = node[key.idx]
+    else:
+      is_child = lambda x, node=node: x is not node
+      children = jax.tree_util.tree_leaves_with_path(node, is_child)
+      node = dict(children)[(key,)]
 
 
 def show(state: Any) -> str:
@@ -55,12 +86,14 @@ def show(state: Any) -> str:
   names = {}
 
   def visit(node):
+    children = node
     if isinstance(node, tuple) and hasattr(node, '_fields'):
       names.update(dict.fromkeys((type(node).__name__, *node._fields)))
     elif isinstance(node, dict):
       names.update(dict.fromkeys(map(str, node)))
-    for child in jax.tree.leaves(node, is_leaf=lambda x: x is not node):
-      if child is not node:
+      children = list(node.values())  # JAX would sort the keys.
+    for child in jax.tree.leaves(children, is_leaf=lambda x: x is not children):
+      if child is not children:
         visit(child)
 
   visit(state)

@@ -5,12 +5,30 @@
 import collections
 
 from absl.testing import absltest
+from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 from optax import tree
 from optax._src import alias
+from optax._src import combine
 from optax._src import linesearch
+from optax._src import transform
+from optax.schedules import _inject
+from optax.transforms import _accumulation
+from optax.transforms import _combining
+from optax.transforms import _masking
 from optax.tree_utils import _state_names
+
+
+@jax.tree_util.register_pytree_node_class
+class _Keyless(dict):
+
+  def tree_flatten(self):
+    return tuple(self.values()), tuple(self)
+
+  @classmethod
+  def tree_unflatten(cls, keys, children):
+    return cls(zip(keys, children))
 
 
 class StateNamesTest(absltest.TestCase):
@@ -60,6 +78,78 @@ class StateNamesTest(absltest.TestCase):
     self.assertEqual(tree.get(state, 'count'), 1)
     found = tree.set(state, count=3)['x']
     self.assertEqual(found.aux, {'count': 3})
+
+  def test_keys_that_do_not_sort(self):
+    """JAX cannot flatten such a dict, but Optax stops at one with the name."""
+    state = [{'a': {'a': 1, 2: 3}, 2: 4}]
+    found = [value for _, value in tree.get_all_with_path(state, 'a')]
+    self.assertEqual(found, [{'a': 1, 2: 3}, 1])
+    self.assertEqual(tree.get([{'a': 1, 2: 3}], 'a'), 1)
+    self.assertEqual(tree.set(state, a=6), [{'a': 6, 2: 4}])
+    with self.assertRaisesRegex(KeyError, "'a', '2'"):
+      tree.set(state, lambda path, value: False, a=6)
+
+  def test_path_through_nodes_of_every_kind(self):
+    node = jax.tree_util.Partial(len, [{'x': 1}], y=_Keyless(z={'x': 2}))
+    found = tree.get_all_with_path({'a': node, 'b': (None, {'x': 3})}, 'x')
+    self.assertEqual([value for _, value in found], [1, 2, 3])
+
+
+class ScheduleTest(parameterized.TestCase):
+  """What follows a schedule has its name twice."""
+
+  @parameterized.named_parameters(
+      ('alone', lambda tx: tx),
+      ('chain', lambda tx: combine.chain(transform.scale(1.0), tx)),
+      ('masked', lambda tx: _masking.masked(tx, True)),
+      ('partition', lambda tx: _combining.partition({'x': tx}, 'x')),
+      ('multi_steps', lambda tx: _accumulation.MultiSteps(tx, 2)),
+      ('inject', lambda tx: _inject.inject_hyperparams(lambda b: tx)(0.5)),
+  )
+  def test_number_under_a_wrapper(self, wrap):
+    params = jnp.ones(2)
+    optimizer = wrap(_inject.inject_hyperparams(alias.sgd)(
+        lambda count: 0.5 / (count + 1), momentum=0.9
+    ))  # fmt: skip
+    state = optimizer.init(params)
+    self.assertEqual(tree.get(state, 'learning_rate'), 0.5)
+    for _ in range(4):
+      _, state = optimizer.update(params, state, params)
+    is_array = lambda path, value: isinstance(value, jax.Array)
+    wanted = tree.get(state, 'learning_rate', filtering=is_array)
+    self.assertEqual(tree.get(state, 'learning_rate'), wanted)
+    self.assertLess(wanted, 0.5)
+    self.assertLen(tree.get_all_with_path(state, 'learning_rate'), 2)
+    with self.assertRaisesRegex(ValueError, "'learning_rate' follows a sched"):
+      tree.set(state, learning_rate=0.1, momentum=0.8)
+    state = tree.set(state, momentum=0.8)
+    self.assertEqual(tree.get(state, 'momentum'), 0.8)
+
+  def test_one_of_both(self):
+    """A filter chooses it, as in 0.2.8."""
+    state = _inject.inject_hyperparams(alias.sgd)(lambda x: x).init(1.0)
+    for is_one in (
+        lambda path, value: isinstance(value, tuple),
+        lambda path, value: not isinstance(value, tuple),
+    ):
+      found = tree.get(state, 'learning_rate', filtering=is_one)
+      wanted = jax.tree.map(lambda x: x + 3, found)
+      new = tree.set(state, is_one, learning_rate=wanted)
+      is_set = tree.get(new, 'learning_rate', filtering=is_one)
+      self.assertEqual(is_set, wanted)
+
+  def test_two_schedules(self):
+    state = (_inject.inject_hyperparams(alias.sgd)(lambda x: x).init(1.0),) * 2
+    with self.assertRaisesRegex(KeyError, r'0.*hyperparams\[.*1.*ms\[[^,]*$'):
+      tree.get(state, 'learning_rate')
+
+  def test_state_of_another_class_with_these_fields(self):
+    fields = ('hyperparams', 'hyperparams_states')
+    other = collections.namedtuple('InjectStatefulHyperparamsState', fields)
+    state = other({'x': 1}, {'x': 2})
+    with self.assertRaises(KeyError):
+      tree.get(state, 'x')
+    self.assertEqual(tree.set(state, x=3), other({'x': 3}, {'x': 3}))
 
 
 if __name__ == '__main__':
