@@ -64,7 +64,8 @@ def _for_each_leaf(
     return base.EmptyState()
 
   def update_fn(updates, state, params=None):
-    return update(numbers(updates), updates, params), state
+    like = params_fn.pick(numbers, updates, params)
+    return update(numbers(like), updates, params), state
 
   return base.GradientTransformation(init_fn, update_fn)
 

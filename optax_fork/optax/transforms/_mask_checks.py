@@ -15,6 +15,7 @@ import numpy as np
 from optax._src import base
 from optax._src.models import nnx_types
 from optax._src.models import views
+from optax._src import params_fn
 from optax._src import tree_differences
 from optax.tree_utils import _state_utils
 
@@ -112,6 +113,7 @@ def check_labels(
 
 def resolve_for_update(
     get: Callable[[Any], base.PyTree],
+    given: Any,
     updates: base.Updates,
     params: Optional[base.Params],
 ) -> base.PyTree:
@@ -119,6 +121,7 @@ def resolve_for_update(
 
   Args:
     get: gets a tree for the updates or the params, and checks it.
+    given: the argument, see ``params_fn.pick``.
     updates: the updates.
     params: the params or None.
 
@@ -126,7 +129,7 @@ def resolve_for_update(
     What is resolved with the updates, if that is a prefix of the params too. It
     is none where updates are None, for which a function cannot choose.
   """
-  tree = get(updates)
+  tree = get(params_fn.pick(given, updates, params))
   if params is None:
     return tree
   if views.subtrees_at(jax.tree.structure(tree), params) is None:

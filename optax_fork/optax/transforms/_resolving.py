@@ -11,6 +11,7 @@ from typing import Any, Optional
 import jax
 from optax._src import base
 from optax._src.models import views
+from optax._src import params_fn
 from optax.transforms import _mask_checks
 from optax.transforms import _masking
 from optax.tree_utils import _state_utils
@@ -116,8 +117,11 @@ def get_freeze_mask(freeze_mask: Any, train_mask: Any) -> Any:
         'selective_transform takes exactly one of freeze_mask and train_mask.'
     )
   if train_mask is None:
-    return lambda params: resolve_mask(freeze_mask, params, 'freeze_mask')
+    return params_fn.made_of(freeze_mask)(
+        lambda params: resolve_mask(freeze_mask, params, 'freeze_mask')
+    )
 
+  @params_fn.made_of(train_mask)
   def not_trained(params):
     mask = resolve_mask(train_mask, params, 'train_mask')
     return jax.tree.map(lambda is_trained: not is_trained, mask)
@@ -154,6 +158,7 @@ def get_dimension_numbers(
       raise ValueError(f'dimension numbers must be {cls.__name__} or None')
     return leaf
 
+  @params_fn.made_of(dim_nums)
   def get(params):
     tree = resolve(dim_nums, params, to_dim_nums, name=name, is_leaf=is_leaf)
     return jax.tree.map(
