@@ -9,6 +9,7 @@ here is that it is a prefix of the params, and that its leaves can be used.
 from collections.abc import Callable, Collection, Hashable
 import textwrap
 from typing import Any, Optional
+import warnings
 
 import jax
 import numpy as np
@@ -19,6 +20,11 @@ from optax._src import params_fn
 from optax._src import tree_differences
 from optax.tree_utils import _state_utils
 
+NOTHING = (
+    'which chooses none of the params. Give a function of a leaf, such as'
+    ' `eqx.is_inexact_array`, as `optax.masks.by_leaf(function)`; if nothing is'
+    ' meant, give False.'
+)
 _WANTED_LEAVES = 'the leaves of a mask must be booleans (or 0 or 1)'
 _MUST_BE_STATIC = (
     '{0} are static, but this leaf is traced. Make the {1} outside of the'
@@ -84,10 +90,40 @@ def check(
 
 
 def check_mask(
-    tree: Any, given: Any, params: base.Params, name: str = 'mask'
+    tree: Any,
+    given: Any,
+    params: base.Params,
+    name: str = 'mask',
+    say: Callable[[str], Any] = warnings.warn,
 ) -> base.PyTree:
-  """Checks a mask, and makes Python bools of its leaves."""
-  return check(tree, given, params, to_bool, name=name)
+  """Checks a mask, and makes Python bools of its leaves.
+
+  Args:
+    tree: what the argument was resolved to.
+    given: the argument, the tree itself or a function.
+    params: the params (or updates).
+    name: the name of the argument, for error messages.
+    say: warns, or raises an error, if a function gives False for all params.
+
+  Returns:
+    The mask.
+  """
+  mask = check(tree, given, params, to_bool, name=name)
+  _check_false(mask, tree is not given, params, name, say)
+  return mask
+
+
+def _check_false(tree, is_result, params, name, say):
+  """Says if a function gave one False for several params.
+
+  A function of a leaf, such as ``eqx.is_array``, does so when it gets a tree.
+  """
+  if is_result and tree is False and len(jax.tree.leaves(params)) > 1:
+    say(f'{name}(params) is False, {NOTHING}')
+
+
+def raise_error(message: str) -> None:
+  raise ValueError(message)
 
 
 def check_labels(
@@ -108,7 +144,10 @@ def check_labels(
         f'this label has no transformation; the labels are {list(labels)}'
     )
 
-  return check(tree, given, params, to_label, name='param_labels')
+  name = 'param_labels'
+  checked = check(tree, given, params, to_label, name=name)
+  _check_false(checked, tree is not given, params, name, warnings.warn)
+  return checked
 
 
 def resolve_for_update(

@@ -7,9 +7,11 @@
 
 from collections.abc import Callable
 from typing import Any, Optional
+import warnings
 
 import jax
 from optax._src import base
+from optax._src.models import seam
 from optax._src.models import views
 from optax._src import params_fn
 from optax.transforms import _mask_checks
@@ -92,10 +94,29 @@ def resolve(
 
 
 def resolve_mask(
-    mask: Any, params: base.Params, name: str = 'mask'
+    mask: Any,
+    params: base.Params,
+    name: str = 'mask',
+    say: Callable[[str], Any] = warnings.warn,
 ) -> base.PyTree:
   """Gets a mask, as a PyTree of Python bools that is a prefix of the params."""
-  return resolve(mask, params, _mask_checks.to_bool, name=name)
+  tree = _masking._resolve(mask, params)  # pylint: disable=protected-access
+  return _mask_checks.check_mask(tree, mask, params, name, say)
+
+
+def resolve_train_mask(mask: Any, params: base.Params, name: str) -> base.PyTree:
+  """Gets a mask of what to train. A function of it has to choose something."""
+  bools = resolve_mask(mask, params, name, _mask_checks.raise_error)
+  leaves = jax.tree.leaves(params, is_leaf=views.is_hole)
+  is_hidden = any(map(views.is_masked, leaves))
+  # In `update`, the params that it chooses may have no gradient.
+  if is_hidden or seam.whole_params() is None or not mask_callable(mask, params):
+    return bools
+  leaves = zip(views.spread(bools, params), leaves)
+  chosen = [is_chosen for is_chosen, leaf in leaves if not views.is_hole(leaf)]
+  if chosen and not any(chosen):
+    raise ValueError(f'{name} is {mask!r}, {_mask_checks.NOTHING}')
+  return bools
 
 
 def get_freeze_mask(freeze_mask: Any, train_mask: Any) -> Any:
@@ -123,7 +144,7 @@ def get_freeze_mask(freeze_mask: Any, train_mask: Any) -> Any:
 
   @params_fn.made_of(train_mask)
   def not_trained(params):
-    mask = resolve_mask(train_mask, params, 'train_mask')
+    mask = resolve_train_mask(train_mask, params, 'train_mask')
     return jax.tree.map(lambda is_trained: not is_trained, mask)
 
   return not_trained
