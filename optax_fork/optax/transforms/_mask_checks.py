@@ -236,12 +236,21 @@ def structure_error(tree, params, name, is_leaf):
   is_mask = name.removesuffix('(params)').endswith('mask')
   is_part = not keys and name.endswith('(params)')
   hint = _IS_ACCESSOR if is_mask and is_part else ''
-  show = tree_differences.show
-  # JAX may write all of the params into its error message.
-  reason = textwrap.shorten(str(reason), width=160, placeholder='...')
+  is_node = lambda x: not (views.is_hole(x) or jax.tree_util.all_leaves([x]))
+  is_other_class = type(node) is not type(other) and name != 'part'
+  if is_other_class and is_node(node) and is_node(other):
+    hint += (
+        f' Make it a {type(other).__name__} in place of a'
+        f' {type(node).__name__}, or give a function of the params, such as'
+        ' `optax.masks.labels` (for a mask, `by_path`) makes.'
+    )
+  found, wanted = map(tree_differences.show, (node, other))
+  why = ''
+  if found == wanted:  # Otherwise, JAX would show the arrays of the params.
+    why = f' ({textwrap.shorten(str(reason), width=160, placeholder="...")})'
   return ValueError(
       f'{name} is not a prefix of the params (or updates):'
-      f' {name}{jax.tree_util.keystr(keys)} is {show(node)}, but the params'
-      f' have {show(other)} there ({reason}). It must have the same structure'
-      f' as the params, or be a prefix of it.{hint}'
+      f' {name}{jax.tree_util.keystr(keys)} is {found}, but the params have'
+      f' {wanted} there{why}. It must have the same structure as the params, or'
+      f' be a prefix of it.{hint}'
   )
