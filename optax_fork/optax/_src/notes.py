@@ -33,7 +33,7 @@ def _noted(
   """Makes a decorator of functions whose exceptions get a note.
 
   Args:
-    find: gets the arguments of the function, and returns the note or None.
+    find: gets the arguments of the function, and returns a note, if any.
     kinds: the classes of exceptions that get it.
 
   Returns:
@@ -66,26 +66,25 @@ def _add_note(error, kinds, find, *args):
 
 def _of_pair(params, updates, *_):
   is_pair = isinstance(updates, tuple) and len(updates) == 2
-  if is_pair and _structure(updates[0]) == _structure(params):
-    return '`updates, state = optimizer.update(...)`: `update` returns a pair.'
+  return is_pair and _structure(updates[0]) == _structure(params) and (
+      '`updates, state = optimizer.update(...)`: `update` returns a pair.'
+  )
 
 
 def _of_factory(factory, *_):
-  if hasattr(factory, 'init') and hasattr(factory, 'update'):
-    return (
-        'give it the function that makes an optimizer, and then its arguments:'
-        ' `inject_hyperparams(optax.adamw)(learning_rate=1e-3)`.'
-    )
+  return hasattr(factory, 'init') and hasattr(factory, 'update') and (
+      'give it the function that makes an optimizer, and then its arguments:'
+      ' `inject_hyperparams(optax.adamw)(learning_rate=1e-3)`.'
+  )
 
 
 def _of_choice(choice, params):
-  is_leaf = jax.tree_util.all_leaves([params])
-  if not is_leaf and not isinstance(choice, params_fn.ParamsFn):
-    return (
-        'the function gets the whole tree of params, of type'
-        f' {type(params).__name__}. Give a function of a leaf as'
-        ' `optax.masks.by_leaf(function)`.'
-    )
+  is_ours = isinstance(choice, params_fn.ParamsFn)
+  return not is_ours and not jax.tree_util.all_leaves([params]) and (
+      'the function gets the whole tree of params, of type'
+      f' {type(params).__name__}. Give a function of a leaf as'
+      ' `optax.masks.by_leaf(function)`.'
+  )
 
 
 of_updates = _noted(_of_pair)  # `apply_updates`.
@@ -122,10 +121,10 @@ def _of_update(updates, state, params):
     is_number = hasattr(update, 'dtype') or isinstance(update, int | float)
     if not is_number and not views.is_hole(update):
       return f'{_ORDER}: the gradients hold {update!r} at {path!r} here.'
-    if type(leaf) is float and has_arrays and (update is None) != is_raw:
+    if leaf.__class__ is float and has_arrays and (update is None) != is_raw:
       place = f'{leaf} at {path!r} is a Python float beside arrays'
       if is_raw:
-        return f'{place} and functions or the like. To train it, make it an array.'
+        return f'{place} and functions or the like. To train it, use an array.'
       return (
           f'{place}, so it counts as a param, but it has no gradient. Make it'
           ' static (`eqx.field(static=True)`) or an array, or call'
@@ -133,7 +132,7 @@ def _of_update(updates, state, params):
       )
   for path in (path for path, leaf in leaves if views.is_masked(leaf)):
     return (
-        f'the params have MaskedNode at {path!r}, since `masked`, `partition` or'
-        ' the like hides it. If the optimizer calls a function of all params,'
-        ' such as a loss, it has to take that from `update(value_fn=loss)`.'
+        f'the params have MaskedNode at {path!r}, since `masked`, `partition`'
+        ' or the like hides it. If the optimizer calls a function of all'
+        ' params, such as a loss, it has to come as `update(value_fn=loss)`.'
     )

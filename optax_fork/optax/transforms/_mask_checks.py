@@ -246,7 +246,8 @@ def structure_error(tree, params, name, is_leaf):
     )
   found, wanted = map(tree_differences.show, (node, other))
   why = ''
-  if found == wanted:  # Otherwise, JAX would show the arrays of the params.
+  # Of other nodes, JAX shows the arrays.
+  if found == wanted or type(node) is type(other) is dict:
     why = f' ({textwrap.shorten(str(reason), width=160, placeholder="...")})'
   return ValueError(
       f'{name} is not a prefix of the params (or updates):'

@@ -20,7 +20,6 @@ from optax.tree_utils import _state_utils
 
 # Their modules import `views`, which therefore cannot import them.
 views.masked_nodes = _masking.MaskedNode, _state_utils._ParamsPlaceholder  # pylint: disable=protected-access
-views.masked_states = (_masking.MaskedState,)
 
 
 def mask_callable(mask: Any, params: Optional[base.Params] = None) -> bool:
@@ -104,18 +103,21 @@ def resolve_mask(
   return _mask_checks.check_mask(tree, mask, params, name, say)
 
 
-def resolve_train_mask(mask: Any, params: base.Params, name: str) -> base.PyTree:
+def resolve_train_mask(
+    mask: Any, params: base.Params, name: str
+) -> base.PyTree:
   """Gets a mask of what to train. A function of it has to choose something."""
   bools = resolve_mask(mask, params, name, _mask_checks.raise_error)
   leaves = jax.tree.leaves(params, is_leaf=views.is_hole)
-  is_hidden = any(map(views.is_masked, leaves))
-  # In `update`, the params that it chooses may have no gradient.
-  if is_hidden or seam.whole_params() is None or not mask_callable(mask, params):
-    return bools
-  leaves = zip(views.spread(bools, params), leaves)
-  chosen = [is_chosen for is_chosen, leaf in leaves if not views.is_hole(leaf)]
-  if chosen and not any(chosen):
-    raise ValueError(f'{name} is {mask!r}, {_mask_checks.NOTHING}')
+  # What it chooses may be hidden, or have no gradient in `update`.
+  is_init = seam.whole_params() is not None
+  if is_init and mask_callable(mask, params) and not any(
+      map(views.is_masked, leaves)
+  ):
+    bools_and_leaves = zip(views.spread(bools, params), leaves)
+    chosen = [x for x, leaf in bools_and_leaves if not views.is_hole(leaf)]
+    if chosen and not any(chosen):
+      raise ValueError(f'{name} is {mask!r}, {_mask_checks.NOTHING}')
   return bools
 
 
