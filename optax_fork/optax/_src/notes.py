@@ -55,7 +55,7 @@ def _noted(
 
 
 def _add_note(error, kinds, find, *args):
-  """Adds a note to an exception. Nothing more is told from the latter."""
+  """Adds a note to an exception of certain classes."""
   notes = getattr(error, '__notes__', ())
   if type(error) in kinds and not any(n.startswith(_HINT) for n in notes):
     # Some trees cannot be flattened, and Python 3.10 has no `add_note`.
@@ -101,10 +101,10 @@ def explain(error: Exception, arguments: dict[str, Any]) -> None:
     arguments: what it was called with, by name.
   """
   args = map(arguments.get, ('updates', 'state', 'params'))
-  _add_note(error, _KINDS, _of_update, *args)
+  _add_note(error, _KINDS, _of_update, *args, type(error))
 
 
-def _of_update(updates, state, params):
+def _of_update(updates, state, params, kind):
   if params is None:
     return (
         '`update` got no params: many optimizers need `update(grads, state,'
@@ -130,9 +130,10 @@ def _of_update(updates, state, params):
           ' static (`eqx.field(static=True)`) or an array, or call'
           ' `init(eqx.filter(model, eqx.is_inexact_array))`.'
       )
-  for path in (path for path, leaf in leaves if views.is_masked(leaf)):
-    return (
-        f'the params have MaskedNode at {path!r}, since `masked`, `partition`'
-        ' or the like hides it. If the optimizer calls a function of all'
-        ' params, such as a loss, it has to come as `update(value_fn=loss)`.'
-    )
+  hidden = [path for path, leaf in leaves if views.is_masked(leaf)]
+  # A ValueError is JAX's, for trees that differ, or Optax's.
+  return hidden and kind is not ValueError and (
+      f'the params have MaskedNode at {hidden[0]!r}, since `masked` or'
+      ' `partition` hides a part. If the optimizer calls a function of all'
+      ' params, such as a loss, it has to come as `update(value_fn=loss)`.'
+  )

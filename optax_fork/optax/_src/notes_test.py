@@ -143,6 +143,11 @@ class NoteTest(parameterized.TestCase):
               _close_over(lambda params: params + 1),
           ), _TREE, _TREE,
       ), TypeError),
+      # A trained param lacks a gradient.
+      (lambda: _update(
+          optax.masked(optax.adam(0.1), {'w': True, 'b': False}),
+          {'w': None, 'b': jnp.ones(2)}, _TREE,
+      ), ValueError),
       # A state may be like the params.
       (lambda: optax.trace(0.9).update(_TREE, _TREE, _TREE), AttributeError),
       # These trees cannot be flattened.

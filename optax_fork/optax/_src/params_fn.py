@@ -38,8 +38,9 @@ def pick(choice: Any, updates: Any, params: Any) -> Any:
 
   Returns:
     The params if ``optax.masks`` made the choice, which then chooses params
-    whatever the dtypes of their updates are, with ``None`` where the updates
-    are ``None``. Anything else gets the updates.
+    whatever the dtypes of their updates are: a tree like the updates, with what
+    the params have in place of each. Anything else gets the updates.
   """
-  is_ours = isinstance(choice, ParamsFn) and params is not None
-  return views.align(params, updates) if is_ours else updates
+  if params is None or not isinstance(choice, ParamsFn):
+    return updates
+  return views.join(views.align(params, updates), updates)

@@ -56,6 +56,17 @@ class PickTest(parameterized.TestCase):
       updates, _ = tx.update(grads, tx.init(params), params)
       self.assertEqual((updates['w'].item(), updates['b'].item()), (1.5, 1))
 
+  def test_raw_model_like_a_tree(self):
+    """One param has no update, and one update has no param."""
+    params = {'w': jnp.ones(1), 'b': jnp.ones(1), 'c': 0.5, 'n': 3}
+    grads = {'w': jnp.ones(1), 'b': None, 'c': jnp.ones(1), 'n': None}
+    tree = {'w': True, 'b': True, 'c': False, 'n': False}
+    for mask in (tree, masks.by_path('w', 'b')):
+      tx = optax.masked(_SGD, mask)
+      updates, _ = tx.update(grads, tx.init(params), params)
+      updates = jax.tree.map(lambda u: u.item(), updates)
+      self.assertEqual(updates, {'w': -1, 'b': None, 'c': 1, 'n': None})
+
   @parameterized.parameters(
       (lambda x: muon(1.0, muon_weight_dimension_numbers=x),
        MuonDimensionNumbers),
