@@ -3,7 +3,6 @@
 """Functions of params, and what they get."""
 
 from collections.abc import Callable
-import functools
 from typing import Any
 
 from optax._src.models import views
@@ -17,10 +16,10 @@ class _Made(ParamsFn):
   """A function that calls one of ``optax.masks``."""
 
   def __init__(self, fn: Callable[..., Any]):
-    functools.update_wrapper(self, fn)
+    self.fn = fn
 
   def __call__(self, params: Any) -> Any:
-    return self.__wrapped__(params)
+    return self.fn(params)
 
 
 def made_of(choice: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
