@@ -28,21 +28,6 @@ class MistakesTest(parameterized.TestCase):
     if sys.version_info >= (3, 11):
       self.assertRegex(''.join(raised.exception.__notes__), note)
 
-  @parameterized.parameters('adamw', 'lbfgs')
-  def test_state_of_a_part(self, factory):
-    optimizer = getattr(optax, factory)(0.1)
-    part = eqx.tree_at(lambda m: m.layers[0].bias, self.params, None)
-
-    def update(grads, state):
-      more = dict(value=0.0, grad=grads, value_fn=lambda _: 0.0)
-      return optimizer.update(grads, state, self.model, **more)
-
-    for run in (update, jax.jit(update)):
-      self._assert_noted(
-          lambda run=run: run(self.params, optimizer.init(part)), TypeError,
-          "at 'layers/0/bias' the state has nothing .*carry_over",
-      )
-
   def test_arguments_in_another_order(self):
     optimizer = optax.adam(0.1)
     many = optax.MultiSteps(optimizer, 2)

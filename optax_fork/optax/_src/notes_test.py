@@ -11,6 +11,20 @@ import jax.numpy as jnp
 import optax
 from optax._src.models import raw_model_test_case
 
+_TREE = {'w': jnp.ones(2), 'b': jnp.ones(2)}
+_ORDER = 'the gradients, the state and the params, in this order: the '
+
+
+def _update(tx, grads, params):
+  return tx.update(grads, tx.init(params), params)
+
+
+def _close_over(loss):
+  """A transformation of the user's, which calls a function of all params."""
+  return optax.stateless(
+      lambda updates, params: jax.tree.map(lambda u: u * loss(params), updates)
+  )
+
 
 class ArgumentsTest(absltest.TestCase):
 
@@ -27,145 +41,123 @@ class ArgumentsTest(absltest.TestCase):
         return updates / 2, state
 
     optimizer = optax.chain(Halve(), optax.MultiSteps(optax.sgd(1.0), 1))
-    params = jnp.ones(2)
-    updates, _ = optimizer.update(params, optimizer.init(params), params)
+    updates, _ = _update(optimizer, jnp.ones(2), jnp.ones(2))
     self.assertEqual(updates.tolist(), [-0.5, -0.5])
 
 
 class NoteTest(parameterized.TestCase):
   """An exception arrives as it is. From Python 3.11 on, it has a note."""
 
-  def _assert_noted(self, fn, error, note):
+  def _notes_of(self, fn, error):
     with self.assertRaises(error) as raised:
       fn()
     self.assertIs(type(raised.exception), error)
+    found = getattr(raised.exception, '__notes__', ())  # JAX has its own.
+    return [note for note in found if note.startswith('Optax: ')]
+
+  def _assert_noted(self, fn, error, note):
+    notes = self._notes_of(fn, error)
     if sys.version_info >= (3, 11):
-      notes = [n for n in raised.exception.__notes__ if n.startswith('Optax: ')]
       self.assertLen(notes, 1)
       self.assertRegex(notes[0], note)
 
   @parameterized.parameters(
-      (
-          {'w': 1.0, 'b': 1.0}, {'w': 1.0, 'b': None},
-          TypeError, 'nothing .* an update',
-      ),
-      (
-          {'w': 1.0, 'b': None}, {'w': 1.0, 'b': 1.0},
-          ValueError, 'something .* no update',
-      ),
-  )  # fmt: skip
-  def test_other_holes_than_init_saw(self, updates, params, error, note):
-    optimizer = optax.scale_by_lbfgs()
-    updates, params = jax.tree.map(jnp.asarray, (updates, params))
-    state = optimizer.init(params)
-    for update in (optimizer.update, jax.jit(optimizer.update)):
-      self._assert_noted(
-          lambda update=update: update(updates, state, params), error,
-          f"^Optax: at 'b' the state has {note}.*carry_over",
-      )
-
-  def test_state_of_a_masked_optimizer(self):
-    params = {'w': jnp.ones(2), 'b': jnp.ones(2)}
-    masked = optax.masked(optax.sgd(0.1, 0.9), {'w': True, 'b': False})
-    state = masked.init(params).inner_state
-    self._assert_noted(
-        lambda: optax.sgd(0.1, 0.9).update(params, state, params), TypeError,
-        "at 'b' the state has nothing",
-    )
-
-  def test_masks_are_no_holes(self):
-    """The part that a masked optimizer holds is as it should be."""
-    params = {'w': jnp.ones(2), 'b': jnp.ones(2)}
-    fail = optax.stateless(lambda updates, params: updates + 1)
-    tx = optax.chain(
-        optax.masked(optax.sgd(0.1, 0.9), {'w': True, 'b': False}), fail
-    )
-    with self.assertRaises(TypeError) as raised:
-      tx.update(params, tx.init(params), params)
-    self.assertFalse(getattr(raised.exception, '__notes__', None))
-
-  def test_python_float_of_a_raw_model(self):
-    params = {'w': jnp.ones(2), 'b': 0.5, 'n': 3}
-    grads = {'w': jnp.ones(2), 'b': 0.8, 'n': 0}
-    tx = optax.adam(0.1)
-    self._assert_noted(
-        lambda: tx.update(grads, tx.init(params), params), TypeError,
-        "at 'b' the state has nothing.*not Python floats",
-    )
+      ({'w': jnp.ones(2), 'b': 0.5}, None, ValueError,
+       "0.5 at 'b' is a Python float beside arrays, so it counts as a param,"
+       r'.*static=True.* array, .*init\(eqx.filter'),
+      ({'w': jnp.ones(2), 'b': 0.5, 'n': 3}, 0.8, TypeError,
+       "0.5 at 'b' is a Python float .* functions .* use an array"),
+  )
+  def test_python_float(self, params, grad, error, note):
+    update = lambda: _update(optax.adam(0.1), params | {'b': grad}, params)
+    self._assert_noted(update, error, note)
 
   def test_arguments_in_another_order(self):
-    model = raw_model_test_case.RawModel.create()
-    tx, grads = optax.adam(0.1), model.grads()
-    state = tx.init(model)
-    many = optax.MultiSteps(tx, 2)
-    order = 'the gradients, the state and the params, in this order'
-    for args, error in (
-        ((grads, model, state), TypeError),
-        ((state, grads, model), TypeError),
-        ((model, state, grads), TypeError),
+    model, tx = raw_model_test_case.RawModel.create(), optax.adam(0.1)
+    grads, state = model.grads(), tx.init(model)
+    like = f'{_ORDER}state is like'
+    for args, note in (
+        ((grads, model, state), like),
+        ((state, grads, model), like),
+        ((model, state, grads), f'{_ORDER}gradients hold .* here'),
     ):
-      self._assert_noted(lambda args=args: tx.update(*args), error, order)
-    self._assert_noted(
-        lambda: many.update(grads, model, many.init(model)), AttributeError,
-        order,
-    )
+      self._assert_noted(lambda args=args: tx.update(*args), TypeError, note)
+    many = optax.MultiSteps(tx, 2)
+    args = (grads, model, many.init(model))
+    self._assert_noted(lambda: many.update(*args), AttributeError, like)
 
   def test_no_params(self):
-    params = {'w': jnp.ones(2)}
     for tx, error in (
         (optax.lbfgs(), ValueError), (optax.scale_by_lbfgs(), TypeError)
     ):
+      update = lambda tx=tx: tx.update(_TREE, tx.init(_TREE))
+      self._assert_noted(update, error, 'no params.*value_fn=')
+
+  def test_pair_as_updates(self):
+    pair = _update(optax.adam(0.1), _TREE, _TREE)
+    apply = lambda: optax.apply_updates(_TREE, pair)
+    self._assert_noted(apply, ValueError, 'returns a pair')
+
+  def test_optimizer_as_a_factory(self):
+    inject = lambda: optax.inject_hyperparams(optax.adamw(0.1))
+    note = r'inject_hyperparams\(optax.adamw\)\('
+    self._assert_noted(inject, TypeError, note)
+
+  @parameterized.parameters(
+      (lambda p: p.ndim > 1, AttributeError),
+      (lambda p: jnp.sum(p) > 1, TypeError),
+  )
+  def test_function_of_a_leaf(self, fn, error):
+    note = r'whole tree of params, of type dict.*by_leaf\(function\)'
+    for tx in (
+        optax.adamw(0.1, mask=fn),
+        optax.selective_transform(optax.sgd(0.1), train_mask=fn),
+        optax.partition({True: optax.sgd(0.1)}, fn),
+    ):
+      self._assert_noted(lambda tx=tx: tx.init(_TREE), error, note)
+
+  @parameterized.parameters(
+      (lambda p: jnp.sum(p['w'] * p['b']), TypeError),
+      (lambda p: p['w'].sum() * p['b'].sum(), AttributeError),
+  )
+  def test_loss_of_a_masked_optimizer(self, loss, error):
+    tx = optax.chain(optax.sgd(0.1), _close_over(loss))
+    for masked in (
+        optax.masked(tx, {'w': True, 'b': False}),
+        optax.partition({0: optax.set_to_zero(), 1: tx}, {'w': 1, 'b': 0}),
+    ):
       self._assert_noted(
-          lambda tx=tx: tx.update(params, tx.init(params)), error,
-          'no params.*value_fn=loss',
+          lambda tx=masked: _update(tx, _TREE, _TREE), error,
+          r"MaskedNode at 'b'.*update\(value_fn=loss\)",
       )
 
   @parameterized.parameters(
-      lambda mask: optax.adamw(0.1, mask),
-      lambda mask: optax.adamw(0.1, lambda params: mask),
-      lambda mask: optax.sgd(0.1, mask),
-  )
-  def test_mask_by_position(self, make):
-    params = {'w': jnp.ones(2)}
-    tx = make({'w': True})
-    self._assert_noted(
-        lambda: tx.update(params, tx.init(params), params), TypeError,
-        'mask=mask',
-    )
-
-  def test_pair_as_updates(self):
-    params, tx = {'w': jnp.ones(2)}, optax.adam(0.1)
-    self._assert_noted(
-        lambda: optax.apply_updates(
-            params, tx.update(params, tx.init(params), params)
-        ),
-        ValueError, 'returns a pair',
-    )
-
-  @parameterized.parameters(
-      lambda: optax.apply_updates({'w': 1.0}, {'v': 1.0}),
-      lambda: optax.apply_updates({'w': 1.0}, ({'v': 1.0}, ())),
-      lambda: optax.inject_hyperparams(3),
-      # A state without leaves is like none of the arguments.
-      lambda: optax.add_decayed_weights(0.1).update(
-          jnp.ones(3), optax.EmptyState(), jnp.ones(4)
-      ),
-  )
-  def test_other_mistakes_have_no_note(self, fn):
-    with self.assertRaises((TypeError, ValueError)) as raised:
-      fn()
-    found = getattr(raised.exception, '__notes__', ())  # JAX has its own.
-    self.assertEmpty([note for note in found if note.startswith('Optax')])
-
-  def test_optimizer_as_a_factory(self):
-    self._assert_noted(
-        lambda: optax.inject_hyperparams(optax.adamw(0.1)), TypeError,
-        r'inject_hyperparams\(optax.adamw\)\(',
-    )
+      (lambda: optax.apply_updates({'w': 1.0}, {'v': 1.0}), ValueError),
+      (lambda: optax.apply_updates({'w': 1.0}, ({'v': 1.0}, ())), ValueError),
+      (lambda: optax.inject_hyperparams(3), TypeError),
+      (lambda: optax.freeze(lambda p: p > 1).init(1j), TypeError),
+      # The wrapped optimizer gets a part, and this one gets all.
+      (lambda: _update(
+          optax.chain(
+              optax.masked(optax.sgd(0.1, 0.9), {'w': True, 'b': False}),
+              _close_over(lambda params: params + 1),
+          ), _TREE, _TREE,
+      ), TypeError),
+      # A trained param lacks a gradient.
+      (lambda: _update(
+          optax.masked(optax.adam(0.1), {'w': True, 'b': False}),
+          {'w': None, 'b': jnp.ones(2)}, _TREE,
+      ), ValueError),
+      # A state may be like the params.
+      (lambda: optax.trace(0.9).update(_TREE, _TREE, _TREE), AttributeError),
+      # These trees cannot be flattened.
+      (lambda: optax.sgd(0.1).update({'w': 1.0, 1: 1.0}, (), {}), ValueError),
+  )  # fmt: skip
+  def test_other_mistakes_have_no_note(self, fn, error):
+    self.assertEmpty(self._notes_of(fn, error))
 
   @parameterized.parameters(ValueError, TypeError, AttributeError, KeyError)
   def test_exceptions_of_the_user_arrive_as_they_are(self, base):
-    """In the state, None is where a raw model has no param."""
 
     class Diverged(base):
       pass
@@ -173,29 +165,15 @@ class NoteTest(parameterized.TestCase):
     error = Diverged('of the user')
 
     def fail(updates, state, params=None):
-      del updates, state, params
       raise error
 
-    optimizer = optax.GradientTransformation(lambda params: params, fail)
-    params = {'w': jnp.ones(2), 'b': None}
-    for tx in (optimizer, optax.masked(optimizer, True)):
+    tx = optax.GradientTransformation(lambda params: params, fail)
+    for tx in (tx, optax.masked(tx, True)):
       with self.assertRaises(Diverged) as caught:
-        tx.update({'w': None, 'b': jnp.ones(2)}, tx.init(params))
+        tx.update(_TREE, tx.init(_TREE))
       self.assertIs(caught.exception, error)
       self.assertFalse(getattr(error, '__notes__', None))
       self.assertIsNone(error.__cause__)
-
-  def test_errors_of_optax_say_enough(self):
-    tx = optax.masked(optax.adam(0.1), {'w': 'x'})
-    with self.assertRaises(ValueError) as raised:
-      tx.update({'w': jnp.ones(2)}, tx.init(None))
-    self.assertFalse(getattr(raised.exception, '__notes__', None))
-
-  def test_trees_that_cannot_be_flattened(self):
-    optimizer = optax.sgd(0.1)
-    params = {'w': jnp.ones(2), 1: jnp.ones(2)}
-    with self.assertRaisesRegex(ValueError, 'omparator raised'):
-      optimizer.update(params, optimizer.init({'w': jnp.ones(2)}), params)
 
 
 if __name__ == '__main__':

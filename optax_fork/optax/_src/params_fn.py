@@ -1,7 +1,45 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tell functions of params from schedules."""
+"""Functions of params, and what they get."""
+
+from collections.abc import Callable
+from typing import Any
+
+from optax._src.models import views
 
 
 class ParamsFn:
   """A function of params, as ``optax.masks`` makes them, never a schedule."""
+
+
+class _Made(ParamsFn):
+  """A function that calls one of ``optax.masks``."""
+
+  def __init__(self, fn: Callable[..., Any]):
+    self.fn = fn
+
+  def __call__(self, params: Any) -> Any:
+    return self.fn(params)
+
+
+def made_of(choice: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+  """Makes a decorator of functions of params that call a choice."""
+  return _Made if isinstance(choice, ParamsFn) else lambda fn: fn
+
+
+def pick(choice: Any, updates: Any, params: Any) -> Any:
+  """Picks what ``update`` gives to a choice.
+
+  Args:
+    choice: a mask, labels or dimension numbers, or a function that returns one.
+    updates: the updates.
+    params: the params or None.
+
+  Returns:
+    The params if ``optax.masks`` made the choice, which then chooses params
+    whatever the dtypes of their updates are: a tree like the updates, with what
+    the params have in place of each. Anything else gets the updates.
+  """
+  if params is None or not isinstance(choice, ParamsFn):
+    return updates
+  return views.join(views.align(params, updates), updates)

@@ -9,6 +9,7 @@ from typing import Any
 
 from optax._src.models import views
 from optax.masks import _base
+from optax.transforms import _mask_checks
 from optax.transforms import _resolving
 
 
@@ -52,7 +53,8 @@ def choose(mask: Any, flat: _base.FlatParams) -> list[bool]:
   if isinstance(mask, Mask):
     return mask.choose(flat)
   params = views.get_view(flat.params)
-  return views.spread(_resolving.resolve_mask(mask, params), params)
+  tree = _resolving.resolve_mask(mask, params, say=_mask_checks.raise_error)
+  return views.spread(tree, params)
 
 
 @dataclasses.dataclass(frozen=True)

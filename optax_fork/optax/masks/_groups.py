@@ -3,7 +3,9 @@
 """Give groups of params numbers of their own, in one table."""
 
 from collections.abc import Callable, Mapping
+import contextlib
 import dataclasses
+import inspect
 from typing import Any, Optional, Union
 
 import jax.numpy as jnp
@@ -85,30 +87,50 @@ class _Groups(_labels.Labels):
       An :class:`optax.GradientTransformationExtraArgs`: a chain that zeroes the
       gradients of what is frozen, clips, calls the optimizer, and multiplies
       its updates. The state has room for what is frozen, as for all params.
-      ``init`` raises a ``ValueError`` as the table itself does.
+      ``init`` raises a ``ValueError`` as the table itself does, and ``update``
+      if the table has a decay that the optimizer does not use.
 
     Raises:
       TypeError: If ``make_optimizer`` cannot be called like that.
     """
-    if not callable(make_optimizer):
+    decay = _Column(self, 'weight_decay')
+    try:
+      with contextlib.suppress(ValueError):  # It has no signature.
+        inspect.signature(make_optimizer).bind(weight_decay=decay)
+    except TypeError as error:
       raise TypeError(
-          'wrap takes a function that makes an optimizer for a weight decay, as'
-          ' in `groups.wrap(lambda weight_decay: optax.adamw(1e-3,'
-          f' weight_decay=weight_decay))`, found {make_optimizer!r}.'
-      )
+          'wrap takes a function that makes an optimizer, and calls it with'
+          ' `weight_decay=` alone, as `lambda weight_decay: optax.adamw(1e-3,'
+          f' weight_decay=weight_decay)` can be. It cannot call'
+          f' {make_optimizer!r}: {error}.'
+      ) from error
     parts = [_leaf_numbers.scale(_Column(self, 'trained'))]
     if max_norm is not None:
       parts.append(_clipping.clip_by_global_norm(max_norm))
-    parts.append(make_optimizer(weight_decay=_Column(self, 'weight_decay')))
+    parts.append(make_optimizer(weight_decay=decay))
     parts.append(_leaf_numbers.scale(_Column(self, 'lr_mult')))
-    return _combining.chain(*parts)
+    tx = _combining.chain(*parts)
+
+    def update_fn(updates, state, params=None, **extra_args):
+      result = tx.update(updates, state, params, **extra_args)
+      # Only now, since some optimizers are made in `update`, or compute there.
+      if not decay.is_used and any(x.weight_decay for x in self.all_labels()):
+        raise ValueError(
+            f'{self!r}: the optimizer does not use the decays of this table.'
+            ' Hand the `weight_decay` that `wrap` gives to the function on, to'
+            ' the `weight_decay=` of an optimizer or to'
+            ' `optax.add_decayed_weights(weight_decay)`, or give no decay.'
+        )
+      return result
+
+    return base.GradientTransformationExtraArgs(tx.init, update_fn)
 
   def __repr__(self):
     default = f'weight_decay={self.default.weight_decay}'
     return f'groups({self.show_labels()}, {default})'
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(unsafe_hash=True)
 class _Column(_base.Chooser, _leaf_numbers.LeafNumbers):
   """What a table has for each leaf in one of its columns."""
 
@@ -131,6 +153,7 @@ class _Column(_base.Chooser, _leaf_numbers.LeafNumbers):
           f'{self!r} has a number for each param, and this optimizer computes'
           ' with a single one: give all groups the same.'
       )
+    self.is_used = True
     return float(numbers.pop())
 
   def __neg__(self):

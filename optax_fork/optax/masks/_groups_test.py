@@ -275,10 +275,24 @@ class GroupsTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, 'of the rest must be a finite'):
       optax.masks.groups({'a': {}}, weight_decay=None)
 
+  @parameterized.parameters(
+      lambda weight_decay: optax.adam(0.1),
+      lambda weight_decay: optax.inject_hyperparams(optax.adam)(0.1),
+  )
+  def test_decay_that_no_optimizer_uses(self, make):
+    message = r"^groups\(\{'a': .* the optimizer does not use the decays"
+    for decays in ({'a': {'weight_decay': 0.1}}, 0.0), ({'a': {}}, 0.1):
+      tx = optax.masks.groups(decays[0], weight_decay=decays[1]).wrap(make)
+      with self.assertRaisesRegex(ValueError, message):
+        _update(tx, {'a': jnp.ones(2)}, {'a': jnp.ones(2)})
+    tx = optax.masks.groups({'a': {}}).wrap(make)
+    _update(tx, {'a': jnp.ones(2)}, {'a': jnp.ones(2)})
+
   def test_wrap_takes_a_function_of_the_decay(self):
     for given, message in (
-        (optax.adamw(0.1), 'takes a function .* found GradientTransformation'),
-        (lambda decay: optax.sgd(0.1), "keyword argument 'weight_decay'"),
+        (optax.adamw(0.1), 'cannot call GradientTransformation'),
+        (optax.adamw, "cannot call .*: missing .* 'learning_rate'"),
+        (lambda wd: optax.sgd(0.1), "cannot call .*: missing .* 'wd'"),
     ):
       with self.assertRaisesRegex(TypeError, message):
         _groups().wrap(given)

@@ -64,8 +64,9 @@ def split(
     mask.
 
   Raises:
-    ValueError: If the mask is not a prefix of the params, or if a leaf of it is
-      not boolean. The error names the place.
+    ValueError: If the mask is not a prefix of the params, if a leaf of it is
+      not boolean, or if it is a function that chooses nothing. The error names
+      the place.
 
   Examples:
     >>> import jax
@@ -97,7 +98,7 @@ def split(
   """
   view = views.get_view(params)
   with seam.remember_params(params):
-    bools = _resolving.resolve_mask(mask, view)
+    bools = _resolving.resolve_train_mask(mask, view, 'mask')
   trained = jax.tree.map(
       lambda m, p: jax.tree.map(lambda leaf: leaf if m else None, p),
       bools,

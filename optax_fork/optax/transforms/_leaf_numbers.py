@@ -17,6 +17,8 @@ from optax.tree_utils import _state_utils
 class LeafNumbers(params_fn.ParamsFn):
   """One that gives a number, or one for each stacked layer, for each leaf."""
 
+  is_used = False  # Whether an optimizer computes with it.
+
 
 def scale(step_sizes: LeafNumbers) -> base.GradientTransformation:
   """Scales each leaf by its number, or each stacked layer by its own."""
@@ -48,6 +50,7 @@ def add_decayed_weights(
       raise ValueError(base.NO_PARAMS_MSG)
     return _map(decay_leaf, numbers, updates, params)
 
+  weight_decays.is_used = True
   tx = _for_each_leaf(weight_decays, decay)
   return tx if mask is None else wrappers.masked(tx, mask)
 
@@ -64,7 +67,8 @@ def _for_each_leaf(
     return base.EmptyState()
 
   def update_fn(updates, state, params=None):
-    return update(numbers(updates), updates, params), state
+    like = params_fn.pick(numbers, updates, params)
+    return update(numbers(like), updates, params), state
 
   return base.GradientTransformation(init_fn, update_fn)
 

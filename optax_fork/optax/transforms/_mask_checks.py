@@ -9,15 +9,22 @@ here is that it is a prefix of the params, and that its leaves can be used.
 from collections.abc import Callable, Collection, Hashable
 import textwrap
 from typing import Any, Optional
+import warnings
 
 import jax
 import numpy as np
 from optax._src import base
 from optax._src.models import nnx_types
 from optax._src.models import views
+from optax._src import params_fn
 from optax._src import tree_differences
 from optax.tree_utils import _state_utils
 
+NOTHING = (
+    'which chooses none of the params. Give a function of a leaf, such as'
+    ' `eqx.is_inexact_array`, as `optax.masks.by_leaf(function)`; if nothing is'
+    ' meant, give False.'
+)
 _WANTED_LEAVES = 'the leaves of a mask must be booleans (or 0 or 1)'
 _MUST_BE_STATIC = (
     '{0} are static, but this leaf is traced. Make the {1} outside of the'
@@ -84,10 +91,40 @@ def check(
 
 
 def check_mask(
-    tree: Any, given: Any, params: base.Params, name: str = 'mask'
+    tree: Any,
+    given: Any,
+    params: base.Params,
+    name: str = 'mask',
+    say: Callable[[str], Any] = warnings.warn,
 ) -> base.PyTree:
-  """Checks a mask, and makes Python bools of its leaves."""
-  return check(tree, given, params, to_bool, name=name)
+  """Checks a mask, and makes Python bools of its leaves.
+
+  Args:
+    tree: what the argument was resolved to.
+    given: the argument, the tree itself or a function.
+    params: the params (or updates).
+    name: the name of the argument, for error messages.
+    say: warns, or raises an error, if a function gives False for all params.
+
+  Returns:
+    The mask.
+  """
+  mask = check(tree, given, params, to_bool, name=name)
+  _check_false(mask, tree is not given, params, name, say)
+  return mask
+
+
+def _check_false(tree, is_result, params, name, say):
+  """Says if a function gave one False for several params.
+
+  A function of a leaf, such as ``eqx.is_array``, does so when it gets a tree.
+  """
+  if is_result and tree is False and len(jax.tree.leaves(params)) > 1:
+    say(f'{name}(params) is False, {NOTHING}')
+
+
+def raise_error(message: str) -> None:
+  raise ValueError(message)
 
 
 def check_labels(
@@ -108,11 +145,15 @@ def check_labels(
         f'this label has no transformation; the labels are {list(labels)}'
     )
 
-  return check(tree, given, params, to_label, name='param_labels')
+  name = 'param_labels'
+  checked = check(tree, given, params, to_label, name=name)
+  _check_false(checked, tree is not given, params, name, warnings.warn)
+  return checked
 
 
 def resolve_for_update(
     get: Callable[[Any], base.PyTree],
+    given: Any,
     updates: base.Updates,
     params: Optional[base.Params],
 ) -> base.PyTree:
@@ -120,6 +161,7 @@ def resolve_for_update(
 
   Args:
     get: gets a tree for the updates or the params, and checks it.
+    given: the argument, see ``params_fn.pick``.
     updates: the updates.
     params: the params or None.
 
@@ -127,7 +169,7 @@ def resolve_for_update(
     What is resolved with the updates, if that is a prefix of the params too. It
     is none where updates are None, for which a function cannot choose.
   """
-  tree = get(updates)
+  tree = get(params_fn.pick(given, updates, params))
   if params is None:
     return tree
   if views.subtrees_at(jax.tree.structure(tree), params) is None:
@@ -195,12 +237,22 @@ def structure_error(tree, params, name, is_leaf):
   is_mask = name.removesuffix('(params)').endswith('mask')
   is_part = not keys and name.endswith('(params)')
   hint = _IS_ACCESSOR if is_mask and is_part else ''
-  show = tree_differences.show
-  # JAX may write all of the params into its error message.
-  reason = textwrap.shorten(str(reason), width=160, placeholder='...')
+  is_node = lambda x: not (views.is_hole(x) or jax.tree_util.all_leaves([x]))
+  is_other_class = type(node) is not type(other) and name != 'part'
+  if is_other_class and is_node(node) and is_node(other):
+    hint += (
+        f' Make it a {type(other).__name__} in place of a'
+        f' {type(node).__name__}, or give a function of the params, such as'
+        ' `optax.masks.labels` (for a mask, `by_path`) makes.'
+    )
+  found, wanted = map(tree_differences.show, (node, other))
+  why = ''
+  # Of other nodes, JAX shows the arrays.
+  if found == wanted or type(node) is type(other) is dict:
+    why = f' ({textwrap.shorten(str(reason), width=160, placeholder="...")})'
   return ValueError(
       f'{name} is not a prefix of the params (or updates):'
-      f' {name}{jax.tree_util.keystr(keys)} is {show(node)}, but the params'
-      f' have {show(other)} there ({reason}). It must have the same structure'
-      f' as the params, or be a prefix of it.{hint}'
+      f' {name}{jax.tree_util.keystr(keys)} is {found}, but the params have'
+      f' {wanted} there{why}. It must have the same structure as the params, or'
+      f' be a prefix of it.{hint}'
   )

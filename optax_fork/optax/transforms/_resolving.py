@@ -7,17 +7,19 @@
 
 from collections.abc import Callable
 from typing import Any, Optional
+import warnings
 
 import jax
 from optax._src import base
+from optax._src.models import seam
 from optax._src.models import views
+from optax._src import params_fn
 from optax.transforms import _mask_checks
 from optax.transforms import _masking
 from optax.tree_utils import _state_utils
 
 # Their modules import `views`, which therefore cannot import them.
 views.masked_nodes = _masking.MaskedNode, _state_utils._ParamsPlaceholder  # pylint: disable=protected-access
-views.masked_states = (_masking.MaskedState,)
 
 
 def mask_callable(mask: Any, params: Optional[base.Params] = None) -> bool:
@@ -91,10 +93,32 @@ def resolve(
 
 
 def resolve_mask(
-    mask: Any, params: base.Params, name: str = 'mask'
+    mask: Any,
+    params: base.Params,
+    name: str = 'mask',
+    say: Callable[[str], Any] = warnings.warn,
 ) -> base.PyTree:
   """Gets a mask, as a PyTree of Python bools that is a prefix of the params."""
-  return resolve(mask, params, _mask_checks.to_bool, name=name)
+  tree = _masking._resolve(mask, params)  # pylint: disable=protected-access
+  return _mask_checks.check_mask(tree, mask, params, name, say)
+
+
+def resolve_train_mask(
+    mask: Any, params: base.Params, name: str
+) -> base.PyTree:
+  """Gets a mask of what to train. A function of it has to choose something."""
+  bools = resolve_mask(mask, params, name, _mask_checks.raise_error)
+  leaves = jax.tree.leaves(params, is_leaf=views.is_hole)
+  # What it chooses may be hidden, or have no gradient in `update`.
+  is_init = seam.whole_params() is not None
+  if is_init and mask_callable(mask, params) and not any(
+      map(views.is_masked, leaves)
+  ):
+    bools_and_leaves = zip(views.spread(bools, params), leaves)
+    chosen = [x for x, leaf in bools_and_leaves if not views.is_hole(leaf)]
+    if chosen and not any(chosen):
+      raise ValueError(f'{name} is {mask!r}, {_mask_checks.NOTHING}')
+  return bools
 
 
 def get_freeze_mask(freeze_mask: Any, train_mask: Any) -> Any:
@@ -116,10 +140,13 @@ def get_freeze_mask(freeze_mask: Any, train_mask: Any) -> Any:
         'selective_transform takes exactly one of freeze_mask and train_mask.'
     )
   if train_mask is None:
-    return lambda params: resolve_mask(freeze_mask, params, 'freeze_mask')
+    return params_fn.made_of(freeze_mask)(
+        lambda params: resolve_mask(freeze_mask, params, 'freeze_mask')
+    )
 
+  @params_fn.made_of(train_mask)
   def not_trained(params):
-    mask = resolve_mask(train_mask, params, 'train_mask')
+    mask = resolve_train_mask(train_mask, params, 'train_mask')
     return jax.tree.map(lambda is_trained: not is_trained, mask)
 
   return not_trained
@@ -154,6 +181,7 @@ def get_dimension_numbers(
       raise ValueError(f'dimension numbers must be {cls.__name__} or None')
     return leaf
 
+  @params_fn.made_of(dim_nums)
   def get(params):
     tree = resolve(dim_nums, params, to_dim_nums, name=name, is_leaf=is_leaf)
     return jax.tree.map(

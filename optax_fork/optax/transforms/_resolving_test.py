@@ -205,6 +205,21 @@ class ResolveTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, message):
       _resolving.resolve_mask(mask, params)
 
+  @parameterized.parameters('mask', 'labels')
+  def test_dict_for_a_module(self, name):
+    """It shows classes and keys, which a reader can compare, and no arrays."""
+    params = _Module(jnp.ones((2, 3)), jnp.ones(2))
+    given = {'w': True, 'b': False}
+    with self.assertRaises(ValueError) as context:
+      if name == 'mask':
+        _resolving.resolve_mask(given, params)
+      else:
+        _mask_checks.check_labels(given, given, params, {True, False})
+    message = str(context.exception)
+    self.assertIn('is dict(b, w), but the params have _Module(w, b)', message)
+    self.assertRegex(message, 'Make it a _Module.*function.*optax.masks.labels')
+    self.assertNotIn('1.', message)
+
   def test_none(self):
     with self.assertRaisesRegex(ValueError, ': mask is None, but'):
       _resolving.resolve_mask(None, {'a': jnp.ones(2)})

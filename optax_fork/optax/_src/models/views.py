@@ -25,9 +25,8 @@ from optax._src.models import leaf_kinds
 
 
 # `optax.transforms`, which imports this module, says what they are: the nodes
-# that stand for subtrees, and the states of optimizers that get such nodes.
+# that stand for subtrees.
 masked_nodes: tuple[type[Any], ...] = ()
-masked_states: tuple[type[Any], ...] = ()
 
 
 def is_masked(x: Any) -> bool:
