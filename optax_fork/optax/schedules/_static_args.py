@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which arguments of a factory are static, for `inject_hyperparams`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 import contextlib
 import functools
 import inspect
@@ -87,27 +87,6 @@ def static_by_default(
   return is_static
 
 
-def _named_arguments(
-    bound_arguments: inspect.BoundArguments, static_args: set[str]
-) -> Iterator[tuple[str, Any, bool]]:
-  """Yields the name and value of each argument, and if it is in static_args.
-
-  What comes through ``**kwargs`` is an argument like any other, and all of it
-  is static if the name of ``**kwargs`` is. ``*args`` have no names and are left
-  out.
-
-  Args:
-    bound_arguments: the arguments of a factory, defaults included.
-    static_args: names of arguments that are static in any case.
-  """
-  for name, parameter in bound_arguments.signature.parameters.items():
-    value = bound_arguments.arguments[name]
-    if parameter.kind is not parameter.VAR_POSITIONAL:
-      is_kwargs = parameter.kind is parameter.VAR_KEYWORD
-      for key, item in value.items() if is_kwargs else [(name, value)]:
-        yield key, item, not static_args.isdisjoint((name, key))
-
-
 def bind_static(
     factory: Callable[..., Any],
     bound_arguments: inspect.BoundArguments,
@@ -118,9 +97,11 @@ def bind_static(
 
   Args:
     factory: the factory that ``inject_hyperparams`` wraps.
-    bound_arguments: its arguments, defaults included. ``*args`` have no names,
-      so they are static.
-    static_args: names of arguments that are static in any case.
+    bound_arguments: its arguments, defaults included. What comes through
+      ``**kwargs`` is an argument like any other. ``*args`` have no names, so
+      they are static.
+    static_args: names of arguments that are static in any case. With that of
+      ``**kwargs``, all that comes through them is.
     hyperparam_dtype: the dtype of numbers in the state. If it is given, floats
       are used as Python's are: they change no other dtype.
 
@@ -128,24 +109,24 @@ def bind_static(
     A function that calls factory with other arguments and with the numbers of
     a state, and the arguments that are not static, by name.
   """
-  leading, args = [], ()
-  names = list(bound_arguments.signature.parameters)
-  for position, name in enumerate(names):
-    parameter = bound_arguments.signature.parameters[name]
-    if parameter.kind is parameter.VAR_POSITIONAL:
-      args = bound_arguments.arguments[name]
-      # What precedes `*args` cannot be passed by name if there are any.
-      leading = names[:position] if args else []
-
   is_static = static_by_default(factory)
-  static, others = {}, {}
-  for name, value, is_listed in _named_arguments(bound_arguments, static_args):
-    if is_listed or is_static(name, value):
-      static[name] = value
-    elif callable(value) and not isinstance(value, base.StatefulSchedule):
-      others[name] = _checked_schedule(name, value)
-    else:
-      others[name] = value
+  leading, args, static, others = [], (), {}, {}
+  parameters = bound_arguments.signature.parameters
+  for position, (name, parameter) in enumerate(parameters.items()):
+    value = bound_arguments.arguments[name]
+    if parameter.kind is parameter.VAR_POSITIONAL:
+      args = value
+      # What precedes `*args` cannot be passed by name if there are any.
+      leading = list(parameters)[:position] if args else []
+      continue
+    is_kwargs = parameter.kind is parameter.VAR_KEYWORD
+    for key, item in value.items() if is_kwargs else [(name, value)]:
+      if not static_args.isdisjoint((name, key)) or is_static(key, item):
+        static[key] = item
+      elif callable(item) and not isinstance(item, base.StatefulSchedule):
+        others[key] = _checked_schedule(key, item)
+      else:
+        others[key] = item
 
   def bound_factory(others, numbers):
     for name in numbers.keys() & static.keys():
