@@ -11,8 +11,8 @@ os.environ['XLA_FLAGS'] = (
     + ' --xla_force_host_platform_device_count=8'
 )
 
-from optax_fork.upstream import compilation_cache
 import pytest
+from support import compilation_cache
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,142 +1,104 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""`export` makes the commits of a work tree patches, the same byte for byte."""
+"""`export` writes commits as patches, the same bytes each time."""
 
-import shutil
+import subprocess
 
+from fork import fake
 from fork.environments import commit
-from fork.environments import files_of
 from fork.environments import git
-from fork.environments import NEW_FILE
+from fork.environments import must_tool
+from fork.environments import refused
 from fork.environments import tool
-from optax_fork.patches import git as fork_git
-from optax_fork.patches import series
+from optax_fork import series
 import pytest
 
 
-@pytest.mark.usefixtures('tree')
-def test_export_of_a_fresh_tree_changes_no_byte(checkout):
-  before = files_of(checkout / 'patches')
-  result = tool(checkout, 'export')
-  assert result.code == 0, result.output
-  assert files_of(checkout / 'patches') == before
+def _files(fork):
+  paths = (fork / 'patches').rglob('*')
+  return {path: path.read_bytes() for path in paths if path.is_file()}
 
 
-def test_export_does_not_depend_on_the_users_configuration(
-    checkout, tree, tmp_path
+def test_export_gives_every_patch_back_whatever_git_is_told(
+    fork, tree, tmp_path
 ):
-  before = files_of(checkout / 'patches')
-  home = tmp_path / 'home'
-  home.mkdir()
-  (home / '.gitconfig').write_text(
-      '[format]\nsubjectPrefix = RFC\nsignOff = true\nnumbered = true\n'
-      'attach = "x"\n[diff]\nnoprefix = true\nalgorithm = patience\n'
-      'context = 7\n[core]\nautocrlf = true\nabbrev = 4\n[i18n]\n'
-      'logOutputEncoding = latin1\n'
+  before = _files(fork)
+  settings = tmp_path / 'gitconfig'
+  settings.write_text(
+      '[format]\n  pretty = oneline\n[diff]\n  noprefix = true\n  mnemonicPrefix'
+      ' = true\n[core]\n  autocrlf = true\n  abbrev = 5\n'
   )
-  git(tree, 'config', 'diff.context', '1')
-  git(tree, 'config', 'format.coverLetter', 'true')
-  result = tool(checkout, 'export', HOME=str(home))
-  assert result.code == 0, result.output
-  assert files_of(checkout / 'patches') == before
-  other = tmp_path / 'other'
-  assert tool(checkout, 'checkout', other, HOME=str(home)).code == 0
-  assert git(other, 'rev-parse', 'HEAD') == git(tree, 'rev-parse', 'HEAD')
+  must_tool(fork, 'export', GIT_CONFIG_GLOBAL=str(settings), TZ='Asia/Tokyo')
+  assert _files(fork) == before
+  # Another date and committer.
+  git(tree, '-c', 'user.name=A', 'commit', '--quiet', '--amend', '--no-edit',
+      '--date=2020-01-01')  # fmt: skip
+  must_tool(fork, 'export')
+  assert _files(fork) == before
 
 
-def test_new_commit_becomes_a_patch_and_comes_back(checkout, tree):
-  before = series.read(checkout / 'patches')
-  commit(tree)
-  result = tool(checkout, 'export')
-  assert result.code == 0, result.output
-  patches = series.read(checkout / 'patches')
-  assert patches[:-1] == before
-  assert patches[-1].subject == 'transforms: add X'
-  assert [change.path for change in patches[-1].changes] == [NEW_FILE]
-  assert NEW_FILE in (checkout / 'patches/SHA256SUMS').read_text()
-  shutil.rmtree(tree)
-  assert tool(checkout, 'checkout').code == 0
-  assert (tree / NEW_FILE).read_text() == 'X = 1\n'
-
-
-def test_fixup_goes_into_its_patch_and_no_date_or_committer_shows(
-    checkout, tree
-):
-  commit(tree)
-  tool(checkout, 'export')
-  wanted = files_of(checkout / 'patches')
-  commit(tree, data='X = 2\n')
-  git(tree, 'reset', '--quiet', '--soft', 'HEAD~2')
-  git(
-      tree, '-c', 'user.name=Somebody', 'commit', '--quiet', '--author',
-      f'{fork_git.NAME} <{fork_git.EMAIL}>', '--date', '2001-01-01T00:00:00',
-      '-m', 'transforms: add X',
-  )  # fmt: skip
-  assert tool(checkout, 'export').code == 0
-  found = files_of(checkout / 'patches')
-  assert found != wanted
-  assert set(found) == set(wanted)
-  commit(tree, data='X = 1\n')
-  git(tree, 'reset', '--quiet', '--soft', 'HEAD~2')
-  git(tree, 'commit', '--quiet', '-m', 'transforms: add X')
-  assert tool(checkout, 'export').code == 0
-  assert files_of(checkout / 'patches') == wanted
-
-
-def test_dropped_commit_drops_its_patch(checkout, tree):
-  before = series.read(checkout / 'patches')
-  git(tree, 'reset', '--quiet', '--hard', 'HEAD~1')
-  assert tool(checkout, 'export').code == 0
-  assert series.read(checkout / 'patches') == before[:-1]
+def test_trailers_say_the_folder_and_the_table_follows(fork, tree):
+  git(tree, 'reset', '--quiet', '--hard', 'HEAD~2')
+  subject = 'transforms: ' + 72 * 'x'
+  message = f'{subject}\n\nText.\n\nSee: https://github.com/o/optax/pull/7\n'
+  commit(tree, fake.TEST, 'X = 1\n', message + 'Status: #9')
+  must_tool(fork, 'export')
+  patch = series.read(fork / 'patches')[-1]
+  assert (patch.folder, patch.subject) == ('to_send', subject)
+  assert patch.path.stem == subject.replace(': ', '-')
+  assert patch.message == 'Text.'
+  assert patch.status == '#9'
+  text = (fork / 'patches/README.md').read_text()
+  threads = '[optax#7](https://github.com/o/optax/pull/7)'
+  test = f'`{fake.TEST.removeprefix("optax/")}`'
+  row = f'| [{subject}]({patch.name}) | 0 | {threads} | – | {test} | #9 |'
+  assert row in text
+  assert 'transforms-set-X' not in text
+  assert not (fork / 'patches/to_send/transforms-set-X.patch').exists()
 
 
 @pytest.mark.parametrize(
-    ('name', 'data', 'message', 'words'),
+    'path, data, message, said',
     [
-        (NEW_FILE, 'X = 1\n', 'fixup! masking: x', 'is a fixup'),
-        ('README.md', 'X\n', 'readme: x', 'touches optax/ alone'),
-        (NEW_FILE, '', 'a: b', 'empty'),
-        (NEW_FILE, 'X = 1', 'a: b', 'without a newline'),
-        (NEW_FILE, 'X = 1\r\n', 'a: b', 'carriage returns'),
-        (NEW_FILE, 'X = "\0"\n', 'a: b', 'binary'),
-        (NEW_FILE, 'X = 1\n', 'a: b\n\ndiff --git a/x b/x', 'mail tools'),
-        (NEW_FILE, 'X = 1\n', 'a: b\n\n---\nx', 'mail tools'),
-        (NEW_FILE, 'X = 1\n', 'a: b\n\nFrom: x', 'mail tools'),
+        (fake.FILE, 'X = 9\n', 'fixup! transforms: add X', 'is a fixup'),
+        (fake.FILE, 'X = 9\n', 'x\n\nStatus: not sent', 'belongs to to_send/'),
+        (fake.FILE, 'X = 9\n', 'transforms: let X call ours', 'of another one'),
+        (fake.FILE, 'X = 9', 'x', 'without a newline'),
+        (fake.FILE, 'X = 9\0\n', 'x', 'binary'),
+        (fake.FILE, '', 'x', 'empty'),
+        ('README.md', 'X = 9\n', 'x', 'changes README.md'),
+        (fake.FILE, 'X = 9\n', 'x\n\nText.\n---\nMore.', 'mail cuts a message'),
     ],
-)
+)  # fmt: skip
 def test_commit_that_cannot_be_a_patch_is_refused(
-    checkout, tree, name, data, message, words
+    fork, tree, path, data, message, said
 ):
-  before = files_of(checkout / 'patches')
-  commit(tree, name, data, message)
-  result = tool(checkout, 'export')
-  assert result.code == 1
-  assert words in result.output
-  assert git(tree, 'log', '-1', '--format=%h') in result.output
-  assert files_of(checkout / 'patches') == before
+  before = _files(fork)
+  commit(tree, path, data, message)
+  refused(tool(fork, 'export'), said)
+  assert _files(fork) == before
 
 
-def test_commit_with_links_modes_merges_or_nothing_is_refused(checkout, tree):
-  def refused(words):
-    result = tool(checkout, 'export')
-    assert result.code == 1
-    assert words in result.output
-    git(tree, 'reset', '--quiet', '--hard', start)
+def test_other_commits_that_cannot_be_patches(fork, tree):
+  head = git(tree, 'rev-parse', 'HEAD')
+  for said, command in (
+      ('changes nothing', 'git commit -q --allow-empty -m x'),
+      ('is by A <a@b.c>', 'git commit -q --amend --author "A <a@b.c>" -m x'),
+      ('deletes', f'git rm -q {fake.FILE}; git commit -q -m x'),
+      ('a link or', f'chmod +x {fake.FILE}; git commit -qa -m x'),
+      ('is a merge', 'git checkout -q -b m HEAD~1; echo 1 > optax/y.py;'
+       ' git add .; git commit -q -m y; git merge -q -m x series'),
+  ):  # fmt: skip
+    subprocess.run(command, shell=True, cwd=tree, check=True)
+    refused(tool(fork, 'export'), said)
+    git(tree, 'checkout', '--quiet', '-B', 'series', head)
 
-  start = git(tree, 'rev-parse', 'HEAD').strip()
-  git(tree, 'commit', '--quiet', '--allow-empty', '-m', 'a: b')
-  refused('changes nothing')
-  (tree / 'optax/link.py').symlink_to('__init__.py')
-  git(tree, 'add', '--all')
-  git(tree, 'commit', '--quiet', '-m', 'a: b')
-  refused('link')
-  (tree / 'optax/__init__.py').chmod(0o755)
-  git(tree, 'commit', '--quiet', '--all', '-m', 'a: b')
-  refused('mode')
-  git(tree, 'rm', '--quiet', 'optax/_src/update.py')
-  git(tree, 'commit', '--quiet', '-m', 'a: b')
-  refused('deletes optax/_src/update.py')
-  git(tree, 'checkout', '--quiet', '-b', 'side', 'HEAD~1')
-  commit(tree)
-  git(tree, 'merge', '--quiet', '--no-ff', '-m', 'a: b', start)
-  refused('is a merge')
+
+def test_reworked_patch_changes_nothing_else(fork, tree):
+  before = _files(fork)
+  fake.rework(fork, 'transforms: add X', 'X = 1  # One.\n')
+  must_tool(fork, 'export')
+  must_tool(fork, 'check')
+  names = {p.name for p, data in _files(fork).items() if before[p] != data}
+  assert names == {'transforms-add-X.patch', 'transforms-set-X.patch'}
+  assert not git(tree, 'status', '--porcelain')

@@ -9,8 +9,7 @@ import tarfile
 from typing import Optional
 import zipfile
 
-from optax_fork.release import pin
-from optax_fork.release import pristine
+from optax_fork import pin
 
 VERSION = f'{pin.version()}.1'
 # The project of an sdist that needs nothing to say what it is.
@@ -37,7 +36,6 @@ def make(
     index: pathlib.Path,
     changes: dict[str, str],
     only_sdist: Optional[dict[str, str]] = None,
-    stamp: str = VERSION,
 ) -> dict[str, str]:
   """Makes an index that holds ``VERSION`` of Optax alone.
 
@@ -45,18 +43,17 @@ def make(
     index: a directory that does not exist.
     changes: {path: content} of files that are not as in the pinned release.
     only_sdist: the same, for its sdist alone.
-    stamp: the version that ``optax.__version__`` says.
 
   Returns:
     Variables with which pip finds nothing else.
   """
   files = {
       name: data
-      for name, data in pristine.files(pristine.archive('wheel'), 'wheel')
+      for name, data in pin.files(pin.archive('wheel'))
       if name.startswith('optax/')
   }
   lines = files['optax/__init__.py'].decode().splitlines(keepends=True)
-  stamped = f'__version__ = "{stamp}"\n'
+  stamped = f'__version__ = "{VERSION}"\n'
   lines = [stamped if x.startswith('__version__') else x for x in lines]
   files['optax/__init__.py'] = ''.join(lines).encode()
   files |= {name: text.encode() for name, text in changes.items()}

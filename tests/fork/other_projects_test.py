@@ -4,7 +4,7 @@
 
 import sys
 
-from optax_fork.release import pristine
+from optax_fork import pristine
 import other_projects
 
 _TESTS = """

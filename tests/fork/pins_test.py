@@ -10,7 +10,7 @@ from fork.environments import build_requirements
 from fork.environments import fork_version
 from fork.environments import REPOSITORY
 from fork.environments import setup_cfg
-from optax_fork.release import pin
+from optax_fork import pin
 import pytest
 
 
