@@ -7,6 +7,7 @@ and ``run(args)`` do it. Only the one that runs is imported.
 """
 
 import argparse
+import ast
 import importlib
 import os
 import pathlib
@@ -14,20 +15,11 @@ import sys
 
 import optax_fork
 
-_OF_USERS = {
-    'status': 'say which Optax is imported and whether it is an intact fork',
-    'demo': 'train on handwritten digits with the fork and with pristine Optax',
-}
+_OF_USERS = ('status', 'demo')
 # What only developers run is in a checkout, and not in the wheel.
-_OF_DEVELOPERS = {
-    'checkout': 'make a git work tree with one commit per patch',
-    'export': 'write the commits of the work tree back to patches/',
-    'check': 'prove that patches/ is as export writes it',
-    'main': "run Optax's own checks on the patches, on its main branch",
-    'send': "make a branch with one patch in a clone of Optax's main branch",
-    'move': 'move the pin and the work tree to another release of Optax',
-}
-_IS_CHECKOUT = pathlib.Path(__file__).with_name('checkout.py').exists()
+_OF_DEVELOPERS = ('checkout', 'export', 'check', 'main', 'send', 'move')
+_HERE = pathlib.Path(__file__).parent
+_IS_CHECKOUT = (_HERE / 'checkout.py').exists()
 
 
 def _parser(chosen: str) -> argparse.ArgumentParser:
@@ -37,12 +29,15 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
       epilog=f'In a checkout of the fork: {", ".join(_OF_DEVELOPERS)}.',
   )
   commands = parser.add_subparsers(metavar='COMMAND', required=True)
-  for name, text in (_OF_USERS | _OF_DEVELOPERS).items():
-    sub = commands.add_parser(name, help=text)
+  for name in _OF_USERS + _OF_DEVELOPERS * _IS_CHECKOUT:
+    text = (_HERE / f'{name}.py').read_text('utf-8')
+    text = ast.get_docstring(ast.parse(text))
+    sub = commands.add_parser(
+        name, help=text.partition('.\n')[0], description=text,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
     if name == chosen:
       command = importlib.import_module(f'optax_fork.{name}')
-      sub.description = command.__doc__
-      sub.formatter_class = argparse.RawDescriptionHelpFormatter
       command.add_arguments(sub)
       sub.set_defaults(run=command.run)
   return parser

@@ -164,10 +164,6 @@ def assemble(root: pathlib.Path, directory: pathlib.Path) -> list[str]:
 
   Returns:
     The files that are changed or added.
-
-  Raises:
-    ForkError: when a patch does not apply, the fork adds a file that Optax has,
-      or the series does not give the files of ``SHA256SUMS``.
   """
   patches, ours = series.read(directory), series.added(directory.parent)
   apply(series.in_folder(patches, series.BACKPORTS, series.TO_SEND), root)
@@ -183,7 +179,8 @@ def assemble(root: pathlib.Path, directory: pathlib.Path) -> list[str]:
     raise optax_fork.ForkError(
         f'What the patches make is not as {directory / series.SUMS} says: '
         + '; '.join(problems)
-        + '. `python -m optax_fork export` writes both.'
+        + '. `python -m optax_fork export` writes both, of text whose last line'
+        ' ends with a newline.'
     )
   return [*touched, *ours]
 
@@ -200,9 +197,6 @@ def apply(patches: list[series.Patch], root: pathlib.Path) -> None:
   """Applies patches to the files under root, without git.
 
   patch-ng is lenient: what comes out has to be compared with ``SHA256SUMS``.
-
-  Raises:
-    ForkError: names the patch, the file and the hunk.
   """
   try:
     # Only who builds or checks the series needs it.

@@ -27,11 +27,9 @@ _WIDTH = 72
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
-      '--onto',
-      type=pathlib.Path,
-      metavar='DIR',
+      '--onto', type=pathlib.Path, metavar='DIR',
       help='try the series with git am -3 on a clone of this Optax checkout',
-  )
+  )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> None:
@@ -71,9 +69,7 @@ def check(directory: pathlib.Path) -> str:
   )
 
 
-def _of_patch(
-    patch: series.Patch, patches: list[series.Patch]
-) -> list[str]:
+def _of_patch(patch: series.Patch, patches: list[series.Patch]) -> list[str]:
   """Returns what is wrong with one patch."""
   problems = []
   if series.with_needed(patch, patches)[-1] is not patch:
@@ -105,9 +101,7 @@ def _of_patch(
   ]
 
 
-def _of_all(
-    directory: pathlib.Path, patches: list[series.Patch]
-) -> list[str]:
+def _of_all(directory: pathlib.Path, patches: list[series.Patch]) -> list[str]:
   """Returns what is wrong with hooks, threads, and what goes with patches."""
   problems = []
   hooks = series.in_folder(patches, series.HOOKS)

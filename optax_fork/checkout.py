@@ -31,12 +31,9 @@ _IGNORED = '__pycache__/\n*.egg-info/\n.pytest_cache/\n.ruff_cache/\n'
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
-      'directory',
-      nargs='?',
-      type=pathlib.Path,
-      metavar='DIR',
+      'directory', nargs='?', type=pathlib.Path, metavar='DIR',
       help="the work tree; without it, the repository's work/optax",
-  )
+  )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> None:
@@ -46,15 +43,10 @@ def run(args: argparse.Namespace) -> None:
 
 
 def checkout(patches: pathlib.Path, tree: pathlib.Path) -> str:
-  """Makes or renews a work tree with one commit per patch.
+  """Makes or renews a work tree; says what was done.
 
-  What the fork adds lies there as links, so that an edit there is an edit here.
-
-  Raises:
-    ForkError: when the tree is not a work tree, or holds commits that are not
-      exported or changes that are not committed (they are named), or when a
-      patch does not apply. A tree that is there is left as it is; a new one
-      then waits for the user, who can go on with git.
+  A tree that is there is left as it is where it is none of ours, holds what is
+  not exported, or a patch does not apply. A new one then waits for the user.
   """
   found = series.read(patches)
   is_new = not tree.exists() or not any(tree.iterdir())
@@ -100,10 +92,11 @@ def _init(tree: pathlib.Path) -> None:
   """Makes an empty repository, whose commits are by nobody in particular."""
   tree.mkdir(parents=True, exist_ok=True)
   git.run(tree, 'init', '--quiet', '--initial-branch', 'series')
-  git.run(tree, 'config', 'user.name', git.NAME)
-  git.run(tree, 'config', 'user.email', git.EMAIL)
   # Line ends must stay as they are, whatever the user's configuration.
-  git.run(tree, 'config', 'core.autocrlf', 'false')
+  for setting in (
+      f'user.name={git.NAME}', f'user.email={git.EMAIL}', 'core.autocrlf=false'
+  ):  # fmt: skip
+    git.run(tree, 'config', *setting.split('='))
   exclude = tree / '.git/info/exclude'
   exclude.parent.mkdir(exist_ok=True)
   exclude.write_text(_IGNORED)

@@ -67,13 +67,9 @@ class Run(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
-      '--save',
-      type=pathlib.Path,
-      default=pathlib.Path(),
-      metavar='FOLDER',
-      help='save the picture, demo.png, and the table, demo.txt, there and not'
-      ' in the current directory',
-  )
+      '--save', type=pathlib.Path, default=pathlib.Path(), metavar='FOLDER',
+      help='save demo.png and demo.txt, the table, there, not in this directory'
+  )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> None:
@@ -100,9 +96,8 @@ def run(args: argparse.Namespace) -> None:
   )
   print(text)
   table.write_text(text, 'utf-8', newline='\n')
-  # No version: the same run is the same picture.
-  metadata = {'Software': None}
-  draw(decayed, tuned).savefig(picture, dpi=120, metadata=metadata)
+  # No version of matplotlib: the same run is the same picture.
+  draw(decayed, tuned).savefig(picture, dpi=120, metadata={'Software': None})
   print(f'saved: {picture.resolve()}\nsaved: {table.resolve()}')
 
 
@@ -301,12 +296,11 @@ def _tuning_findings(runs: list[Run], start: Run) -> str:
   moved = _apart(raw.model.layers[0], start.model.layers[0])
   return (
       f'fork: {_same(raw, filtered)} values with the raw model and the filtered'
-      f' one\n  (the first layer moved by {moved:g}; {_overfits(raw, start)})'
+      f' one\n  (the first layer moved by {moved:g})\n{_overfits(raw, start)}'
   )
 
 
 def _overfits(raw: Run, start: Run) -> str:
-  """Says what a low loss of the training data is worth here."""
   return (
       'it overfits the training digits: test accuracy'
       f' {start.accuracy:.1%} before, {raw.accuracy:.1%} after'

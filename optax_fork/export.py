@@ -110,34 +110,26 @@ def _objection(
         ' the subject of another one. The order is'
         f' {", ".join(series.FOLDERS)}, and names are different: {rebase}.'
     )
-  authors = git.text(tree, 'log', '-1', '--format=%P%x00%an <%ae>', commit)
-  parents, author = authors.split('\0')
+  log = ('log', '-1', '--format=%P%x00%an <%ae>', commit)
+  parents, author = git.text(tree, *log).split('\0')
   if ' ' in parents:
     return 'is a merge: rebase the series into a line.'
   if author != f'{git.NAME} <{git.EMAIL}>':
     return (
-        f'is by {author}; patches here carry the neutral identity {git.NAME}'
-        f' <{git.EMAIL}>. Set it with `git commit --amend --reset-author`, or'
-        ' send your own commits upstream from this tree with git.'
+        f'is by {author}; patches here are by {git.NAME} <{git.EMAIL}>. Set it'
+        ' with `git commit --amend --reset-author`.'
     )
   diff = 'diff-tree -r --no-renames --no-commit-id'.split()
-  changes = git.lines(tree, *diff, commit)
-  for line in changes:
-    fields, path = line.lstrip(':').split('\t')
-    before, mode, *_, status = fields.split()
-    if not path.startswith('optax/'):
-      return f'changes {path}: the series touches optax/ alone.'
-    if status == 'D':
-      return f'deletes {path}: users may import it.'
-    if mode != '100644' or before not in ('000000', '100644'):
-      return f'makes {path} a link or changes its mode ({before} to {mode}).'
-    data = git.run(tree, 'show', f'{commit}:{path}')
-    if {*b'\r\0'} & {*data} or not data.endswith(b'\n'):
-      return (
-          f'leaves {path} empty, binary, with carriage returns or without a'
-          ' newline at its end.'
-      )
-  return None if changes else 'changes nothing: drop it.'
+  paths = git.lines(tree, *diff, '--name-only', commit)
+  odd = [path for path in paths if not path.startswith('optax/')]
+  for line in git.lines(tree, *diff, '--summary', commit):
+    odd += [line.strip()] * ('create mode 100644' not in line)
+  if odd or not paths:
+    return (
+        f'has {", ".join(odd) or "no change"}. A patch changes plain files in'
+        ' optax/, and deletes none, since users may import them.'
+    )
+  return None
 
 
 def prove(patches: pathlib.Path) -> None:

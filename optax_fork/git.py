@@ -12,6 +12,7 @@ from optax_fork import pin
 
 NAME = 'Optax masks fork'
 EMAIL = 'optax-masks@fork.invalid'
+_Argument = Union[str, pathlib.Path]
 
 
 def environment(
@@ -40,15 +41,11 @@ def environment(
 
 def run(
     root: pathlib.Path,
-    *arguments: Union[str, pathlib.Path],
+    *arguments: _Argument,
     data: bytes = b'',
     env: Optional[dict[str, str]] = None,
 ) -> bytes:
-  """Runs git in a directory and returns what it prints.
-
-  Raises:
-    ForkError: when git is missing or fails; with what git said.
-  """
+  """Runs git in a directory and returns what it prints, or raises ForkError."""
   try:
     result = subprocess.run(
         ['git', *arguments], cwd=root, input=data, capture_output=True,
@@ -68,13 +65,11 @@ def run(
   return result.stdout
 
 
-def text(root: pathlib.Path, *arguments: Union[str, pathlib.Path]) -> str:
+def text(root: pathlib.Path, *arguments: _Argument) -> str:
   return run(root, *arguments).decode().strip()
 
 
-def lines(
-    root: pathlib.Path, *arguments: Union[str, pathlib.Path]
-) -> list[str]:
+def lines(root: pathlib.Path, *arguments: _Argument) -> list[str]:
   return text(root, *arguments).splitlines()
 
 

@@ -67,9 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
   group.add_argument(
       '--patch', metavar='WORDS', help='the patch of this name or subject alone'
   )
-  group.add_argument(
-      '--tip', action='store_true', help='the whole fork alone'
-  )
+  group.add_argument('--tip', action='store_true', help='the whole fork alone')
 
 
 def add_only(parser: argparse.ArgumentParser) -> None:
@@ -191,21 +189,12 @@ def _try(cloned: pathlib.Path, path: pathlib.Path) -> str:
 
 
 def alone(
-    cloned: pathlib.Path,
-    patch: series.Patch,
-    patches: list[series.Patch],
+    cloned: pathlib.Path, patch: series.Patch, patches: list[series.Patch],
     author: Optional[tuple[str, str]] = None,
-) -> str:
-  """Applies a patch to the clone's commit, after what it needs alone.
+) -> str:  # fmt: skip
+  """Applies a patch, after what it needs alone; returns the commit before it.
 
-  Args:
-    cloned: the clone.
-    patch: a patch of the series.
-    patches: the series.
-    author: the author of the commits, one for each patch and its docs.
-
-  Returns:
-    The commit before it.
+  With an author, there is one commit of theirs for each patch and its docs.
   """
   for needed in series.with_needed(patch, patches):
     before = git.text(cloned, 'rev-parse', 'HEAD')
@@ -226,21 +215,14 @@ def alone(
 
 
 def check(
-    cloned: pathlib.Path,
-    before: str,
-    names: Sequence[str],
+    cloned: pathlib.Path, before: str, names: Sequence[str],
     patch: Optional[series.Patch] = None,
-) -> list[str]:
+) -> list[str]:  # fmt: skip
   """Runs checks on the clone's commit; returns what is new since another one.
 
   What has passed is kept in a file of the cache, by the two trees and by the
-  versions of all that is installed, and is not checked again.
-
-  Args:
-    cloned: the clone; its files are left at the commit.
-    before: the commit before.
-    names: the names of the checks.
-    patch: the patch of the commit, None for the whole fork.
+  versions of all that is installed, and is not checked again. Without a patch,
+  the commit is that of the whole fork.
   """
   commit = git.text(cloned, 'rev-parse', 'HEAD')
   diff = 'diff --name-only --no-renames --diff-filter=d'.split()
@@ -305,10 +287,8 @@ def _look(
       lines = [f'exit status {result.returncode}: {said[-300:]}']
     found += [line for line in lines if not re.search(_OF_THE_NETWORK, line)]
   # A line that has moved is not new, and what pytest says of it may differ.
-  return [
-      re.sub(r':\d+(:\d+)?(?=[: ])', '', line.partition(' - ')[0])
-      for line in found
-  ]
+  found = [line.partition(' - ')[0] for line in found]
+  return [re.sub(r':\d+(:\d+)?(?=[: ])', '', line) for line in found]
 
 
 def _commands(
@@ -364,9 +344,7 @@ def _commands(
   }[name]  # fmt: skip
 
 
-def execute(
-    tree: pathlib.Path, *command: str
-) -> subprocess.CompletedProcess:
+def execute(tree: pathlib.Path, *command: str) -> subprocess.CompletedProcess:
   """Runs Python in a checkout, whose Optax it imports."""
   always = {
       'JAX_PLATFORMS': 'cpu',

@@ -43,8 +43,8 @@ def move(patches: pathlib.Path, version: str) -> str:
   """
   root, old = patches.parent, pin.version()
   tree = root / 'work/optax'
-  names = [str(pin.REQUIREMENTS.parent.relative_to(root.resolve()))]
-  names += ['patches', 'pyproject.toml', 'setup.cfg']
+  names = 'optax_fork/pin.txt optax_fork/pin.sha256 patches pyproject.toml'
+  names = [*names.split(), 'setup.cfg']
   git.refuse_changes(root, *names)
   checkout.checkout(patches, tree)  # Refuses what is not exported.
   found = series.read(patches)

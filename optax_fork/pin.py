@@ -90,13 +90,7 @@ def cache() -> pathlib.Path:
   """Returns the directory that downloads are kept in, made where need be."""
   base = os.environ.get('XDG_CACHE_HOME') or pathlib.Path.home() / '.cache'
   path = pathlib.Path(base) / 'optax_fork'
-  try:
-    path.mkdir(parents=True, exist_ok=True)
-  except OSError as error:
-    raise optax_fork.ForkError(
-        f'There is no place to keep the release: {error}. Set XDG_CACHE_HOME'
-        ' to a directory that you can write to.'
-    ) from error
+  path.mkdir(parents=True, exist_ok=True)
   return path
 
 

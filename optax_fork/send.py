@@ -114,13 +114,11 @@ def _refuse(
 def _note(directory: pathlib.Path, patch: series.Patch) -> str:
   """Returns what is known of the threads; GitHub would not show it."""
   rows = (directory / 'threads.md').read_text('utf-8').splitlines()
-  cites = lambda row: any(f'| {address} |' in row for address in patch.see)
+  known = [row for row in rows if any(f'| {x} |' in row for x in patch.see)]
   return '\n'.join([
       '<!-- For who sends this, and no part of it. The threads, when somebody',
-      'looked; read them as they stand today:',
-      *filter(cites, rows),
-      '-->\n\n',
-  ])
+      'looked; read them as they stand today:', *known, '-->\n\n',
+  ]) * bool(known)  # fmt: skip
 
 
 def _unwrapped(paragraph: str) -> str:
@@ -130,20 +128,12 @@ def _unwrapped(paragraph: str) -> str:
 
 
 def _text(
-    cloned: pathlib.Path,
-    patch: series.Patch,
-    patches: Sequence[series.Patch],
-    commits: tuple[str, str, str],
-    names: Sequence[str],
-) -> str:
+    cloned: pathlib.Path, patch: series.Patch, patches: list[series.Patch],
+    commits: tuple[str, str, str], names: Sequence[str],
+) -> str:  # fmt: skip
   """Returns the text of a pull request; the first line is its title.
 
-  Args:
-    cloned: a clone that has the patch.
-    patch: the patch to send.
-    patches: the series.
-    commits: main, the commit before the patch, and the patch.
-    names: the checks that it passed.
+  The commits are main, the one before the patch and the one of the patch.
   """
   start, before, commit = commits
   problem, *changes = re.split(r'\n{2,}', patch.message)
@@ -159,7 +149,7 @@ def _text(
     _, shown = main.run_program(cloned, program)
     parts += [said, f'```text\n{shown}\n```']
   parts += ['## What changes', *changes, '## What does not change', stays]
-  *needed, _ = series.with_needed(patch, [*patches])
+  *needed, _ = series.with_needed(patch, patches)
   if needs := [f'- {other.subject}' for other in needed if not other.backport]:
     parts.append('\n'.join(['The branch has what it needs as well:', *needs]))
   parts.append(f'It passes on {start[:8]}: {", ".join(names)}.')

@@ -52,23 +52,13 @@ def folder_of(message: str) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class Patch:
+class Patch:  # pylint: disable=too-many-instance-attributes
   """A patch.
 
-  Attributes:
-    name: FOLDER/STEM.patch.
-    path: where it lies.
-    subject: the first line of its message.
-    message: what is below, without the trailers.
-    see: the addresses of the threads that it answers.
-    needs: the subjects of the patches that it needs.
-    status: how far it is on its way upstream, None if it goes nowhere.
-    backport: the commit of Optax's main that has the same fix, or None.
-    lines: {file: how many lines it adds and removes}.
-    new: the files that it adds.
+  The message is without its trailers, which are `see` to `backport`.
   """
 
-  name: str
+  name: str  # FOLDER/STEM.patch
   path: pathlib.Path
   subject: str
   message: str
@@ -76,7 +66,7 @@ class Patch:
   needs: list[str]
   status: Optional[str]
   backport: Optional[str]
-  lines: dict[str, int]
+  lines: dict[str, int]  # How many it adds to and removes from a file.
   new: list[str]
 
   @property
@@ -242,7 +232,8 @@ def with_needed(patch: Patch, patches: list[Patch]) -> list[Patch]:
       if subject not in known:
         raise optax_fork.ForkError(
             f'{needing.name} needs a patch with the subject "{subject}", but'
-            ' the series has none.'
+            ' the series has none. If Optax has it, take the line out of the'
+            ' message, in the work tree.'
         )
       wanted += [known[subject]] * (known[subject] not in wanted)
   return [other for other in patches if other in wanted]

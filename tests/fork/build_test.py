@@ -3,19 +3,20 @@
 """The build gives one wheel, byte for byte, or none and a clear error."""
 
 import email
+import re
+import sys
 import tarfile
 import zipfile
 
 from fork import fake
 from fork.environments import BUILD
 from fork.environments import build_requirements
-from fork.environments import commit
 from fork.environments import fork_version
-from fork.environments import git
+from fork.environments import interpreter
 from fork.environments import make_builder
 from fork.environments import must
-from fork.environments import must_tool
 from fork.environments import REPOSITORY
+from fork.environments import setup_cfg
 from optax_fork import pin
 from optax_fork import series
 import pytest
@@ -83,7 +84,8 @@ def test_sdist_gives_the_wheel_of_the_checkout(
 
 
 def test_every_python_gives_the_same_bytes(build, python, tmp_path, wheel):
-  result, (built,) = build(REPOSITORY, make_builder(tmp_path / 'env', python))
+  environment = make_builder(tmp_path / 'env', interpreter(python))
+  result, (built,) = build(REPOSITORY, environment)
   assert result.code == 0, result.output
   assert built.read_bytes() == wheel.read_bytes()
 
@@ -101,20 +103,6 @@ def test_checkout_stays_as_it_was_and_stale_files_do_not_leak(
   assert result.code == 0, result.output
   assert built.read_bytes() == wheel.read_bytes()
   assert paths() == before
-
-
-def test_dropped_patch_leaves_nothing_in_the_next_wheel(build, fork, tree):
-  _, (built,) = build(fork)
-  before = built.read_bytes()
-  commit(tree, 'optax/_dropped.py', 'X = 1\n', 'x')
-  must_tool(fork, 'export')
-  _, (built,) = build(fork)
-  with zipfile.ZipFile(built) as opened:
-    assert 'optax/_dropped.py' in opened.namelist()
-  git(tree, 'reset', '--quiet', '--hard', 'HEAD~1')
-  must_tool(fork, 'export')
-  _, (built,) = build(fork)
-  assert built.read_bytes() == before
 
 
 def test_build_that_is_refused_leaves_no_wheel_and_says_why(
@@ -162,8 +150,8 @@ def test_build_that_is_refused_leaves_no_wheel_and_says_why(
 
 def test_requirement_of_the_build_is_never_met_by_the_fork(wheel, tmp_path):
   must(
-      'python', '-m', 'pip', 'download', '--quiet', '--no-deps', '--dest',
-      tmp_path, build_requirements()['optax'],
+      sys.executable, '-m', 'pip', 'download', '--quiet', '--no-deps',
+      '--dest', tmp_path, build_requirements()['optax'],
       PIP_FIND_LINKS=str(wheel.parent),
   )  # fmt: skip
   (release,) = tmp_path.glob('*.whl')
@@ -182,3 +170,27 @@ def test_editable_mode_names_the_work_tree(builder, isolation):
   assert result.code != 0
   assert 'python -m optax_fork checkout' in result.output
   assert 'pip install -e work/optax' in result.output
+
+
+def test_requirement_version_and_description_name_the_pinned_release():
+  assert build_requirements()['optax'] == f'optax==={pin.version()}'
+  assert fork_version().startswith(f'{pin.version()}+masks.')
+  description = setup_cfg()['metadata']['description']
+  assert description.startswith(f'Optax {pin.version()} ')
+
+
+@pytest.mark.parametrize('page', ['README.md', 'docs/depending-on-the-fork.md'])
+def test_lines_for_requirements_name_this_version(page):
+  text = (REPOSITORY / page).read_text('utf-8')
+  place = r'(?:its version is `|optax[-=]+)'
+  named = re.findall(place + r'(\d[\w.+]*masks\.\d+)', text)
+  assert named
+  assert set(named) == {fork_version()}
+
+
+@pytest.mark.parametrize('extra', ['dev', 'test'])
+def test_extras_have_what_builds_need(extra):
+  requirements = setup_cfg()['options.extras_require'][extra].split()
+  pinned = [line for line in requirements if '==' in line]
+  assert pinned
+  assert set(pinned) <= set(build_requirements().values())

@@ -13,7 +13,6 @@ import sys
 
 from optax_fork import series
 
-PYTHONS = ('3.10', '3.11', '3.12', '3.13')
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 # Calls the build backend of the current directory, as pip does.
 BUILD = (
@@ -114,20 +113,15 @@ def commit(tree, path, data, message) -> None:
   git(tree, 'commit', '--quiet', '--message', message)
 
 
-def interpreters() -> dict[str, pathlib.Path]:
-  """Returns {'3.11': path} of the Pythons on this machine, 3.10 to 3.13."""
+def interpreter(version: str) -> str:
+  """Returns the path of a Python on this machine, such as 3.12."""
+  if version == '.'.join(map(str, sys.version_info[:2])):
+    return sys.executable
   pyenv = os.environ.get('PYENV_ROOT') or pathlib.Path.home() / '.pyenv'
-  found = {}
-  for version in PYTHONS:
-    candidates = [shutil.which(f'python{version}'), sys.executable]
-    candidates += pathlib.Path(pyenv).glob(f'versions/{version}.*/bin/python')
-    for path in candidates:
-      # A shim of pyenv is on the PATH for versions that are not switched on.
-      program = 'import sys; print("%d.%d" % sys.version_info[:2])'
-      if path and call(path, '-c', program).output.strip() == version:
-        found[version] = pathlib.Path(path)
-        break
-  return found
+  found = pathlib.Path(pyenv).glob(f'versions/{version}.*/bin/python')
+  path = next(found, None) or shutil.which(f'python{version}')
+  assert path, f'there is no Python {version} on this machine'
+  return str(path)
 
 
 @dataclasses.dataclass(frozen=True)

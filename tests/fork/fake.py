@@ -50,8 +50,8 @@ assert {text!r} in text, 'not there'
 # A program that complains of files which have its name in capitals.
 PROGRAMS = {
     'flake8': '{}:1:1: E', 'ruff': '{}:1:1: E', 'pylint': '{}:1:1: E',
-    'pyrefly': 'ERROR {}:1:1: E', 'build': '{}', 'pytest': 'FAILED {}::T::t - E',
-    'sphinx': '{}:1: WARNING: E',
+    'pyrefly': 'ERROR {}:1:1: E', 'build': '{}',
+    'pytest': 'FAILED {}::T::t - E', 'sphinx': '{}:1: WARNING: E',
 }  # fmt: skip
 _COMPLAIN = """
 import pathlib, sys
@@ -110,11 +110,10 @@ def make(target: pathlib.Path) -> None:
 def rework(fork: pathlib.Path, subject: str, text: str) -> None:
   """Puts another text of the file into a patch, as CONTRIBUTING tells it."""
   tree = fork / 'work/optax'
-  found = git(tree, 'log', '--format=%H', '--fixed-strings', f'--grep={subject}')
-  git(tree, 'checkout', '--quiet', '--detach', found.splitlines()[-1])
+  found = git(tree, 'log', '--format=%H', '-F', f'--grep={subject}').split()[-1]
+  git(tree, 'checkout', '--quiet', '--detach', found)
   write(tree / FILE, text)
   git(tree, 'commit', '--quiet', '--all', '--amend', '--no-edit')
-  rest = f'{found.splitlines()[-1]}..series'
-  if git(tree, 'rev-list', rest):
-    git(tree, 'cherry-pick', '--strategy-option=theirs', rest)
+  if git(tree, 'rev-list', f'{found}..series'):
+    git(tree, 'cherry-pick', '--strategy-option=theirs', f'{found}..series')
   git(tree, 'checkout', '--quiet', '-B', 'series')

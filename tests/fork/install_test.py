@@ -6,6 +6,7 @@ import sys
 
 from fork.environments import call
 from fork.environments import fork_version
+from fork.environments import interpreter
 from fork.environments import make_environment
 from fork.environments import must
 from fork.environments import REPOSITORY
@@ -33,7 +34,8 @@ def _intact(environment, **kwargs):
 def test_fresh_environment_installs_without_git_or_compiler(
     python, request, tmp_path, wheel
 ):
-  environment = make_environment(tmp_path / 'env', python, pip=True)
+  path = interpreter(python)
+  environment = make_environment(tmp_path / 'env', path, pip=True)
   source = REPOSITORY if request.config.getoption('--full') else wheel
   # Nothing but the environment itself is on the PATH.
   must(

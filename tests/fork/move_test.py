@@ -106,7 +106,7 @@ def test_conflict_is_left_to_git_and_the_move_can_be_dropped(
   assert 'backports/freezing-fix' not in _names(fork)
 
 
-def test_what_git_could_not_take_back_is_refused(fork, tree, settings):
+def test_what_git_could_not_take_back_is_refused(fork, settings):
   variables = settings({})
   text = (fork / 'setup.cfg').read_text()
   (fork / 'setup.cfg').write_text(text + '\n# Mine.\n')

@@ -63,12 +63,6 @@ def test_archive_with_another_hash_is_refused(cache, tmp_path, monkeypatch):
     pin.archive('wheel')
 
 
-def test_cache_that_cannot_be_is_named(monkeypatch):
-  monkeypatch.setenv('XDG_CACHE_HOME', '/dev/null')
-  with pytest.raises(optax_fork.ForkError, match='Set XDG_CACHE_HOME'):
-    pin.cache()
-
-
 def test_reader_that_has_enough_gets_no_traceback():
   command = f'{sys.executable} -m optax_fork --help | head -1'
   result = subprocess.run(
