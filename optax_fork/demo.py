@@ -35,9 +35,7 @@ except ImportError as missing:
 STEPS = 600
 WEIGHT_DECAY = 1.0
 LBFGS_STEPS = 20
-_SEED = 0
-_BATCH = 128
-_LEARNING_RATE = 0.01
+_SEED, _BATCH, _LEARNING_RATE = 0, 128, 0.01
 _NAMES = {'fork': 'the fork', 'pristine': f'Optax {pin.version()}'}
 _SAME = 'bit-identical'
 

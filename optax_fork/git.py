@@ -15,9 +15,7 @@ EMAIL = 'optax-masks@fork.invalid'
 _Argument = Union[str, pathlib.Path]
 
 
-def environment(
-    author: tuple[str, str] = (NAME, EMAIL)
-) -> dict[str, str]:
+def environment(author: tuple[str, str] = (NAME, EMAIL)) -> dict[str, str]:
   """Returns an environment in which git sees no configuration but its own."""
   kept = {k: v for k, v in os.environ.items() if not k.startswith('GIT_')}
   if author == (NAME, EMAIL):  # Patches are reviewed, not dated.
@@ -40,11 +38,9 @@ def environment(
 
 
 def run(
-    root: pathlib.Path,
-    *arguments: _Argument,
-    data: bytes = b'',
+    root: pathlib.Path, *arguments: _Argument, data: bytes = b'',
     env: Optional[dict[str, str]] = None,
-) -> bytes:
+) -> bytes:  # fmt: skip
   """Runs git in a directory and returns what it prints, or raises ForkError."""
   try:
     result = subprocess.run(

@@ -48,14 +48,6 @@ def _made_once(tmp_path_factory):
   return made_once
 
 
-@pytest.fixture(name='repository')
-def _repository(tmp_path):
-  """A copy of the repository's files that a test may damage."""
-  copy = tmp_path / 'repository'
-  environments.copy_repository(copy)
-  return copy
-
-
 @pytest.fixture(name='fork')
 def _fork(made_once, tmp_path):
   """A checkout with a short series and its work tree; `main` is beside it."""

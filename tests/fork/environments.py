@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real environments, and commands run in them as a user does."""
 
-import configparser
 import dataclasses
 import os
 import pathlib
@@ -21,13 +20,6 @@ BUILD = (
 _IGNORED = shutil.ignore_patterns(
     '.git', '.tox', '.venv', 'work', 'dist', '__pycache__', '*.egg-info',
 )
-
-
-def setup_cfg() -> configparser.ConfigParser:
-  """Returns the metadata of the distribution."""
-  config = configparser.ConfigParser()
-  config.read(REPOSITORY / 'setup.cfg', encoding='utf-8')
-  return config
 
 
 def fork_version() -> str:

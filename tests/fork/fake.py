@@ -4,7 +4,6 @@
 
 import pathlib
 import shutil
-import textwrap
 
 from fork.environments import commit
 from fork.environments import copy_repository
@@ -99,7 +98,7 @@ def make(target: pathlib.Path) -> None:
     commit(tree, path, text, message)
   must_tool(fork, 'export')
   for words, text in (('add', 'X = '), ('set', 'X = 2')):
-    program = textwrap.dedent(_PROGRAM).replace('{text!r}', repr(text))
+    program = _PROGRAM.format(text=text)
     write(fork / f'patches/programs/transforms-{words}-X.py', program)
   must_tool(fork, 'check')
   git(fork, 'add', '--all')

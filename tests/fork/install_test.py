@@ -2,9 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fork installs beside other packages, and `status` says what is there."""
 
-import sys
-
-from fork.environments import call
 from fork.environments import fork_version
 from fork.environments import interpreter
 from fork.environments import make_environment
@@ -13,15 +10,6 @@ from fork.environments import REPOSITORY
 from fork.environments import refused
 from optax_fork import pin
 import pytest
-
-# Flax's optimizer is made with the fork's.
-_FLAX = """
-import jax.numpy as jnp, optax
-from flax import nnx
-model = nnx.Linear(2, 2, rngs=nnx.Rngs(0))
-tx = nnx.Optimizer(model, optax.adamw(1e-3), wrt=nnx.Param).tx
-print(optax.__version__, type(tx) is optax.GradientTransformationExtraArgs)
-"""
 
 
 def _intact(environment, **kwargs):
@@ -48,15 +36,6 @@ def test_fresh_environment_installs_without_git_or_compiler(
   _intact(environment)
   # A checkout in the current directory does not answer.
   _intact(environment, cwd=REPOSITORY)
-
-
-@pytest.mark.full
-def test_beside_flax_pip_finds_no_conflict_and_flax_uses_the_fork(tmp_path):
-  # Of the environment that these tests run in.
-  conflicts = call(sys.executable, '-m', 'pip', 'check').output
-  assert 'optax' not in conflicts, conflicts
-  program = must(sys.executable, '-c', _FLAX, cwd=tmp_path)
-  assert program.strip() == f'{fork_version()} True'
 
 
 def test_asking_for_upstream_keeps_the_fork_and_going_back_leaves_nothing(
