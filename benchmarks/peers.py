@@ -9,7 +9,7 @@ from typing import Any, Optional
 import jax
 import optax
 
-from optax_fork.release import pristine
+from optax_fork import pristine
 
 FORK = 'fork'
 PRISTINE = 'pristine'

@@ -15,7 +15,7 @@ import types
 from typing import Iterator
 
 import optax
-from optax_fork.release import pristine
+from optax_fork import pristine
 
 PAGE = pathlib.Path(__file__).resolve().with_name('api.md')
 

@@ -1,69 +1,59 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``status``: which Optax is imported, and is it intact?"""
+"""Say which Optax is imported and whether it is an intact fork.
+
+pip's RECORD tells. The exit status is 0 if it is, and 1 if not.
+
+Example: python -m optax_fork status
+"""
 
 import argparse
-import json
-from typing import Any, Optional
+import base64
+import importlib.metadata
+import importlib.util
+import pathlib
 
-from optax_fork.release import download
-from optax_fork.release import manifest
-from optax_fork.release import pin
-
-DESCRIPTION = (
-    'Say which Optax is imported and whether it is an intact fork. The exit'
-    ' status is 0 if it is, and 1 if not.'
-)
-EXAMPLE = 'status --json'
+import optax_fork
+from optax_fork import pin
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-  parser.add_argument(
-      '--json', action='store_true', help='print it as JSON, for programs'
-  )
-  parser.add_argument(
-      '--newer',
-      action='store_true',
-      help='ask pip, too, whether there is a newer Optax than the pin',
-  )
+  del parser
 
 
-def run(args: argparse.Namespace) -> int:
-  found = manifest.inspect()
-  if args.newer:
-    found |= {'pinned': pin.version(), 'newest': download.newest()}
-  print(json.dumps(found, indent=1) if args.json else describe(found))
-  return 0 if found['intact'] else 1
+def run(args: argparse.Namespace) -> None:
+  del args
+  print(intact())
 
 
-def describe(found: dict[str, Any]) -> str:
-  """Returns the lines that a person reads."""
-  lines = []
-  if found['location']:
-    lines.append(f'import optax gives {found["location"]}')
-  if found['version']:
-    lines.append(
-        f'the fork {found["version"]}: Optax {found["upstream"]} with'
-        f' {len(found["patches"])} patches'
+def intact() -> str:
+  """Returns which intact fork ``import optax`` gives, or raises ForkError."""
+  spec = importlib.util.find_spec('optax')
+  if spec is None or spec.origin is None:
+    raise optax_fork.ForkError('No Optax is installed here.')
+  root = pathlib.Path(spec.origin).parents[1]
+  # Beside the package: a checkout in the current directory cannot answer.
+  beside = importlib.metadata.distributions(name='optax', path=[str(root)])
+  found = next(iter(beside), None)
+  gives = f'import optax gives {root / "optax"}'
+  if found is None or '+masks.' not in found.version:
+    raise optax_fork.ForkError(
+        f'{gives}, which is upstream Optax, or a work tree: no fork that pip'
+        ' has installed.'
     )
-    lines += [f'  {name}' for name in found['patches']]
-  if found['intact']:
-    lines.append('intact: all files are as they were built')
-  else:
-    lines.append(f'not an intact fork: {found["reason"]}')
-    lines += [f'  {line}' for line in found['damaged']]
-  if 'newest' in found:
-    lines.append(_newer(found['pinned'], found['newest']))
-  return '\n'.join(lines)
-
-
-def _newer(pinned: str, newest: Optional[str]) -> str:
-  """Returns a line that says whether there is a newer Optax than the pin."""
-  if newest is None:
-    return f'pip cannot say whether Optax {pinned}, the pin, is the newest'
-  if not download.is_newer(newest, pinned):
-    return f'Optax {pinned}, the pin, is the newest that pip knows'
-  return (
-      f'Optax {newest} is newer than {pinned}, the pin; in a checkout, `python'
-      f' -m optax_fork move {newest}` moves it'
-  )
+  sums = {
+      str(file): base64.urlsafe_b64decode(file.hash.value + '=').hex()
+      for file in found.files
+      if file.hash
+  }
+  there = (path.relative_to(root) for path in (root / 'optax').rglob('*.py'))
+  extra = sorted({path.as_posix() for path in there} - {*sums})
+  problems = pin.compare(root, sums)
+  problems += [f'{name} is not of the fork' for name in extra]
+  if problems:
+    raise optax_fork.ForkError(
+        f'{gives}, the fork {found.version}, which is not intact:\n  '
+        + '\n  '.join(problems)
+        + '\nInstall it again: pip install --force-reinstall --no-deps'
+    )
+  return f'{gives}, the fork {found.version}: intact, {len(sums)} files'

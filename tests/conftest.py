@@ -6,8 +6,8 @@ import importlib.metadata
 import os
 import tempfile
 
-from optax_fork.upstream import compilation_cache
 import pytest
+from support import compilation_cache
 
 
 @pytest.hookimpl(wrapper=True)

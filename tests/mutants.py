@@ -26,7 +26,7 @@ import tempfile
 from typing import NamedTuple, Optional
 
 import optax
-from optax_fork.release import pin
+from optax_fork import pin
 
 _ROOT = pathlib.Path(__file__).resolve().parents[1]
 _PACKAGES = pathlib.Path(optax.__file__).parents[1]

@@ -21,7 +21,7 @@ import tomllib
 import venv
 from xml.etree import ElementTree
 
-from optax_fork.release import pristine
+from optax_fork import pristine
 
 _ROOT = pathlib.Path(__file__).resolve().parents[1]
 # What projects call what their tests need.

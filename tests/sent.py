@@ -16,13 +16,13 @@ import subprocess
 import sys
 import tempfile
 
-from optax_fork.patches import patching
-from optax_fork.patches import series
-from optax_fork.release import pristine
-from optax_fork.upstream import compilation_cache
-from optax_fork.upstream import seeds
+from optax_fork import build
+from optax_fork import pin
+from optax_fork import series
 import pytest
 from tests import upstream
+from tests.support import compilation_cache
+from tests.support import seeds
 
 _ROOT = pathlib.Path(__file__).resolve().parents[1]
 # What takes longest and is about what the patches leave as it is. Random
@@ -87,8 +87,8 @@ def main(arguments: list[str]) -> int:
   ]
   with tempfile.TemporaryDirectory() as scratch:
     root = pathlib.Path(scratch) / 'sent'
-    pristine.unpack(root, 'wheel')
-    patching.apply(patches, root)
+    pin.unpack(root, 'wheel')
+    build.apply(patches, root)
     # This file is a plugin, too.
     options = ['-p', __spec__.name, '-p', compilation_cache.__name__]
     options += ['-p', seeds.__name__]

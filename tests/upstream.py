@@ -13,10 +13,15 @@ import pathlib
 import sys
 import tempfile
 
-from optax_fork.release import manifest
-from optax_fork.upstream import compilation_cache
-from optax_fork.upstream import seeds
+import optax
+from optax_fork import pin
+from optax_fork import series
 import pytest
+from tests.support import compilation_cache
+from tests.support import seeds
+
+_ROOT = pathlib.Path(__file__).resolve().parents[1]
+_PACKAGES = pathlib.Path(optax.__file__).parents[1]
 
 # They fail with JAX 0.10, on the fork and on pristine 0.2.8.
 _FAIL_ON_BOTH = (
@@ -64,15 +69,15 @@ _LONG = (
 )
 
 
-def _touched(packages: pathlib.Path) -> list[str]:
+def _touched() -> list[str]:
   """Returns the test modules of what the fork changes or adds."""
+  patched = pin.read_sums(_ROOT / 'patches' / series.SUMS)
   tests = {
       path if path.endswith('_test.py') else path.replace('.py', '_test.py')
-      for path, entry in manifest.read(packages)['files'].items()
-      if 'patches' in entry or 'added' in entry
+      for path in [*patched, *series.added(_ROOT)]
   }
   # Optimizers of `contrib` have none of their own: `_common_test` is theirs.
-  return sorted(path for path in tests if (packages / path).is_file())
+  return sorted(path for path in tests if (_PACKAGES / path).is_file())
 
 
 def pytest_addoption(parser):
@@ -85,8 +90,7 @@ def pytest_collection_modifyitems(config, items):
   """Keeps the tests of the short form, or those that it leaves out."""
   if config.getoption('--full'):
     return
-  packages = manifest.imported()
-  modules = {packages / path for path in _touched(packages)}
+  modules = {_PACKAGES / path for path in _touched()}
 
   def is_short(item):
     is_long = any(part in item.nodeid for part in _LONG)
@@ -101,20 +105,19 @@ def pytest_collection_modifyitems(config, items):
 
 
 def main(arguments: list[str]) -> int:
-  packages = manifest.imported()
   deselected = [f'--deselect={name}' for name in _FAIL_ON_BOTH]
   # This file is a plugin, too: so each process makes the same choice.
   options = ['-q', '-p', 'tests.upstream']
   options += ['-p', compilation_cache.__name__, '-p', seeds.__name__]
-  options += ['-p', 'no:cacheprovider', f'--rootdir={packages}']
+  options += ['-p', 'no:cacheprovider', f'--rootdir={_PACKAGES}']
   is_short = not {'--full', '--rest'} & set(arguments)
-  modules = _touched(packages) if is_short else ['optax']
+  modules = _touched() if is_short else ['optax']
   # Many tests compile the same programs; this saves a third of the time.
   with tempfile.TemporaryDirectory() as cache:
     os.environ |= {compilation_cache.VARIABLE: f'{cache}/compiled'}
     return pytest.main([
         *options, *deselected, *arguments,
-        *(str(packages / name) for name in modules),
+        *(str(_PACKAGES / name) for name in modules),
     ])  # fmt: skip
 
 

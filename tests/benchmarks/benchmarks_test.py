@@ -16,7 +16,7 @@ import tempfile
 
 from absl.testing import absltest
 import optax
-from optax_fork.release import pin
+from optax_fork import pin
 import pytest
 
 _ROOT = pathlib.Path(__file__).resolve().parents[2]

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from optax_fork.release import pristine
+from optax_fork import pristine
 from support import release
 from support import states
 

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from optax_fork.release import pristine
+from optax_fork import pristine
 import pytest
 from support.models import weight_mask
 

@@ -3,25 +3,22 @@
 """The build gives one wheel, byte for byte, or none and a clear error."""
 
 import email
-import json
 import re
 import sys
 import tarfile
 import zipfile
 
+from fork import fake
 from fork.environments import BUILD
 from fork.environments import build_requirements
-from fork.environments import commit
 from fork.environments import fork_version
 from fork.environments import git
+from fork.environments import interpreter
 from fork.environments import make_builder
 from fork.environments import must
-from fork.environments import must_tool
 from fork.environments import REPOSITORY
-from optax_fork.patches import added_files
-from optax_fork.patches import series
-from optax_fork.release import pin
-from optax_fork.release import pristine
+from optax_fork import pin
+from optax_fork import series
 import pytest
 
 
@@ -36,70 +33,48 @@ def _requirements(metadata):
   return {line.replace(' ', '').replace("'", '"') for line in lines}
 
 
-def _runtime(metadata):
-  return {r for r in _requirements(metadata) if 'extra==' not in r}
-
-
 def test_requirements_are_upstreams_and_extras_a_superset(wheel):
-  fork, upstream = _metadata(wheel), _metadata(pristine.archive('wheel'))
+  fork, upstream = _metadata(wheel), _metadata(pin.archive('wheel'))
+  runtime = lambda m: {r for r in _requirements(m) if 'extra==' not in r}
   assert fork['Version'] == fork_version()
-  assert _runtime(fork) == _runtime(upstream) != set()
+  assert runtime(fork) == runtime(upstream) != set()
   assert _requirements(upstream) <= _requirements(fork)
   assert fork['Requires-Python'] == upstream['Requires-Python']
   extras = set(fork.get_all('Provides-Extra'))
   assert extras >= set(upstream.get_all('Provides-Extra'))
-  assert extras >= {'demo', 'test', 'bench', 'dev'}
 
 
-def test_wheel_holds_licence_notice_and_manifest(wheel):
+def test_wheel_holds_the_release_changed_as_notice_says(wheel):
   with zipfile.ZipFile(wheel) as opened:
     names = opened.namelist()
-    # What only developers run is not there.
-    assert not [n for n in names if re.match('optax_fork/(patches|build)', n)]
     info = f'optax-{fork_version()}.dist-info'
     assert 'Apache License' in opened.read(f'{info}/licenses/LICENSE').decode()
     notice = opened.read(f'{info}/licenses/NOTICE').decode()
-    manifest = json.loads(opened.read('optax_fork/manifest.json'))
-    assert opened.read(f'{info}/top_level.txt').split() == [
-        b'optax', b'optax_fork'
-    ]  # fmt: skip
     files = {n: opened.read(n) for n in names if n.startswith('optax/')}
-  patched = series.touched(series.read(REPOSITORY / 'patches'))
-  added = added_files.paths(REPOSITORY)
-  assert set(manifest['files']) == set(files) >= set(pin.digests())
-  before = pin.digests()
+  # What only developers run is not there.
+  assert {n.partition('/')[2] for n in names if n.startswith('optax_fork')} == {
+      '__init__.py', '__main__.py', 'demo.py', 'pin.py', 'pin.sha256',
+      'pin.txt', 'pristine.py', 'status.py',
+  }  # fmt: skip
+  added, before = series.added(REPOSITORY), pin.digests()
+  after = pin.read_sums(REPOSITORY / 'patches' / series.SUMS)
+  assert {*files} == {*before, *after, *added}
   for name, data in files.items():
-    entry = manifest['files'][name]
-    assert entry['sha256'] == pin.sha256(data)
-    if name in patched:
-      assert entry['patches'] == patched[name]
-      assert entry['sha256_before'] == before.get(name) != entry['sha256']
-      assert f'  {name}\n' in notice
-    elif name == 'optax/__init__.py':
-      assert entry['version_stamped']
-      assert f'  {name}\n' in notice
+    if name == 'optax/__init__.py':
+      assert f'__version__ = "{fork_version()}"\n'.encode() in data
     elif name in added:
-      assert entry == {'sha256': pin.sha256(data), 'added': True}
       assert data == added[name].read_bytes()
-      assert f'  {name}\n' in notice
     else:
-      assert entry == {'sha256': before[name]}
-      assert f'  {name}\n' not in notice
-
-
-@pytest.mark.full
-def test_build_gives_the_bytes_of_pip(wheel, tmp_path):
-  must(sys.executable, '-m', 'build', '--outdir', tmp_path, REPOSITORY)
-  (from_sdist,) = tmp_path.glob('*.whl')
-  assert from_sdist.read_bytes() == wheel.read_bytes()
-  assert list(tmp_path.glob('*.tar.gz'))
+      assert pin.sha256(data) == after.get(name, before.get(name))
+    is_said = f'  {name}\n' in notice
+    assert is_said == (name in {*after, *added, 'optax/__init__.py'})
 
 
 def test_sdist_gives_the_wheel_of_the_checkout(
-    build, builder, repository, tmp_path, wheel
+    build, builder, tmp_path, wheel
 ):
   program = BUILD.replace('build_wheel', 'build_sdist')
-  must(builder.python, '-c', program, tmp_path, cwd=repository)
+  must(builder.python, '-c', program, tmp_path, cwd=REPOSITORY)
   (sdist,) = tmp_path.glob('*.tar.gz')
   with tarfile.open(sdist) as opened:
     opened.extractall(tmp_path / 'unpacked', filter='data')
@@ -109,49 +84,33 @@ def test_sdist_gives_the_wheel_of_the_checkout(
 
 
 def test_every_python_gives_the_same_bytes(build, python, tmp_path, wheel):
-  result, (built,) = build(REPOSITORY, make_builder(tmp_path / 'env', python))
+  environment = make_builder(tmp_path / 'env', interpreter(python))
+  result, (built,) = build(REPOSITORY, environment)
   assert result.code == 0, result.output
   assert built.read_bytes() == wheel.read_bytes()
 
 
-def test_checkout_stays_as_it_was_and_stale_files_do_not_leak(
-    build, repository, wheel
-):
-  for stale in ('build/lib/optax/stale.py', 'optax.egg-info/PKG-INFO'):
-    (repository / stale).parent.mkdir(parents=True)
-    (repository / stale).write_text('Name: optax\nVersion: 9\n')
-  before = sorted(repository.rglob('*'))
-  result, (built,) = build(repository)
-  assert result.code == 0, result.output
-  assert built.read_bytes() == wheel.read_bytes()
-  assert [
-      p for p in sorted(repository.rglob('*')) if '__pycache__' not in p.parts
-  ] == before
-
-
-def test_dropped_patch_leaves_nothing_in_the_next_wheel(build, checkout, tree):
-  _, (built,) = build(checkout)
+def test_checkout_stays_as_it_was_and_stale_files_do_not_leak(build, fork):
+  _, (built,) = build(fork)
   before = built.read_bytes()
-  commit(tree, 'optax/_dropped.py')
-  must_tool(checkout, 'export')
-  result, (built,) = build(checkout)
-  assert result.code == 0, result.output
-  with zipfile.ZipFile(built) as opened:
-    assert 'optax/_dropped.py' in opened.namelist()
-  git(tree, 'reset', '--quiet', '--hard', 'HEAD~1')
-  must_tool(checkout, 'export')
-  result, (built,) = build(checkout)
+  for stale in ('build/lib/optax/stale.py', 'optax.egg-info/PKG-INFO'):
+    fake.write(fork / stale, 'Name: optax\nVersion: 9\n')
+  status = git(fork, 'status', '--porcelain', '--ignored')
+  result, (built,) = build(fork)
   assert result.code == 0, result.output
   assert built.read_bytes() == before
+  assert git(fork, 'status', '--porcelain', '--ignored') == status
 
 
 def test_build_that_is_refused_leaves_no_wheel_and_says_why(
-    checkout, tmp_path, wheel
+    fork, tmp_path, wheel
 ):
-  def refused(environment, *words):
+  environment = make_builder(tmp_path / 'env')
+
+  def refused(*words):
     result = environment.pip(
         'wheel', '--no-deps', '--no-build-isolation', '--no-cache-dir',
-        '--wheel-dir', tmp_path, checkout,
+        '--wheel-dir', tmp_path, fork,
     )  # fmt: skip
     assert result.code != 0
     assert not list(tmp_path.glob('*.whl'))
@@ -159,14 +118,31 @@ def test_build_that_is_refused_leaves_no_wheel_and_says_why(
     for word in words:
       assert word in result.output, result.output
 
-  environment = make_builder(tmp_path / 'env')
-  stranger = checkout / 'patches/masks.patch.orig'
-  stranger.write_text('')
-  refused(environment, 'masks.patch.orig does not belong')
-  stranger.unlink()
+  fake.write(fork / 'patches/x.orig', '')
+  refused('x.orig does not belong')
+  (fork / 'patches/x.orig').unlink()
+  path = fork / 'patches/to_send/transforms-set-X.patch'
+  text = path.read_text()
+  path.write_text(text.replace('-X = 1', '-X = 0'))
+  refused(f'{path.name} does not apply to {fake.FILE}', 'hunk')
+  path.write_text(text.replace('+X = 2', '+X = 3'))
+  refused('transforms-let-X-call-ours.patch does not apply', fake.FILE)
+  path.write_text(text)
+  fake.write(fork / 'optax_fork' / fake.FILE, '')
+  refused(f'adds {fake.FILE}')
+  (fork / 'optax_fork' / fake.FILE).unlink()
+  sums = fork / 'patches/SHA256SUMS'
+  sums.write_text('f' + sums.read_text()[1:])
+  refused(f'is not as {sums} says', 'has another digest')
+  sums.write_text('x' + sums.read_text())
+  refused(f'{sums}, line 1: wanted a SHA-256 digest')
+  base = environment.packages / 'optax/_src/base.py'
+  base.write_text(base.read_text() + '\n')
+  refused('as published', 'optax/_src/base.py has another digest', 'pin.txt')
   environment.install('--no-deps', wheel)
-  fork = f'the fork itself, Optax {fork_version()}'
-  refused(environment, fork, 'pip install', 'pin.txt')
+  refused(f'the fork itself, Optax {fork_version()}', 'pip install')
+  assert environment.pip('uninstall', '-qy', 'optax').code == 0
+  refused('its environment has none', 'pip install', 'pin.txt')
 
 
 def test_requirement_of_the_build_is_never_met_by_the_fork(wheel, tmp_path):
@@ -179,26 +155,31 @@ def test_requirement_of_the_build_is_never_met_by_the_fork(wheel, tmp_path):
   assert pin.sha256(release.read_bytes()) == pin.hashes()[0]
 
 
-@pytest.mark.full
-def test_wheel_of_the_fork_in_find_links_is_not_taken(wheel, tmp_path):
-  must(
-      sys.executable, '-m', 'pip', 'wheel', '--quiet', '--no-deps',
-      '--no-cache-dir', '--wheel-dir', tmp_path, REPOSITORY,
-      PIP_FIND_LINKS=str(wheel.parent),
-  )  # fmt: skip
-  (built,) = tmp_path.glob('*.whl')
-  assert built.read_bytes() == wheel.read_bytes()
-
-
 @pytest.mark.parametrize(
     'isolation',
     [['--no-build-isolation'], pytest.param([], marks=pytest.mark.full)],
     ids=['without isolation', 'isolated'],
 )
-def test_editable_mode_names_the_work_tree(builder, checkout, isolation):
+def test_editable_mode_names_the_work_tree(builder, isolation):
   result = builder.pip(
-      'install', '--no-deps', *isolation, '--editable', checkout
+      'install', '--no-deps', *isolation, '--editable', REPOSITORY
   )
   assert result.code != 0
   assert 'python -m optax_fork checkout' in result.output
   assert 'pip install -e work/optax' in result.output
+
+
+def test_requirement_version_and_description_name_the_pinned_release():
+  assert build_requirements()['optax'] == f'optax==={pin.version()}'
+  assert fork_version().startswith(f'{pin.version()}+masks.')
+  text = (REPOSITORY / 'setup.cfg').read_text('utf-8')
+  assert f'\ndescription = Optax {pin.version()} ' in text
+
+
+@pytest.mark.parametrize('page', ['README.md', 'docs/depending-on-the-fork.md'])
+def test_lines_for_requirements_name_this_version(page):
+  text = (REPOSITORY / page).read_text('utf-8')
+  place = r'(?:its version is `|optax[-=]+)'
+  named = re.findall(place + r'(\d[\w.+]*masks\.\d+)', text)
+  assert named
+  assert set(named) == {fork_version()}

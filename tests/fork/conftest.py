@@ -7,59 +7,23 @@ import os
 import shutil
 import sys
 
+from fork import fake
 from fork import environments
 from fork.environments import BUILD
 from fork.environments import call
-from fork.environments import copy_repository
 from fork.environments import Environment
-from fork.environments import git
-from fork.environments import interpreters
 from fork.environments import must
-from fork.environments import must_tool
-from fork.environments import PYTHONS
 from fork.environments import REPOSITORY
-from fork import fake_main
-from optax_fork import __main__
-from optax_fork.patches import series
-from optax_fork.patches import threads
-from optax_fork.release import pristine
-from optax_fork import upstream
 import pytest
 
 
-def pytest_configure(config):
-  config.addinivalue_line('markers', 'full: runs with --full alone')
-
-
-def pytest_collection_modifyitems(config, items):
-  if not config.getoption('--full'):
-    left_out = [item for item in items if item.get_closest_marker('full')]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in left_out]
-
-
 def pytest_generate_tests(metafunc):
-  """Gives the Python that runs; with --full all there are, in CI all four."""
+  """Gives the Python that runs; with --full, all that the fork supports."""
   if 'python' in metafunc.fixturenames:
-    versions = [f'{sys.version_info.major}.{sys.version_info.minor}']
+    versions = ['.'.join(map(str, sys.version_info[:2]))]
     if metafunc.config.getoption('--full'):
-      found = interpreters()
-      versions = [v for v in PYTHONS if 'CI' in os.environ or v in found]
-    metafunc.parametrize('python', versions, indirect=True)
-
-
-@pytest.fixture(name='python')
-def _python(request):
-  pythons = interpreters()
-  version = request.param
-  assert version in pythons, f'there is no Python {version} on this machine'
-  return pythons[version]
-
-
-@pytest.fixture(scope='session', name='full')
-def _full(request):
-  """Whether the full forms of checks are to run."""
-  return request.config.getoption('--full')
+      versions = ['3.10', '3.11', '3.12', '3.13']
+    metafunc.parametrize('python', versions)
 
 
 @pytest.fixture(scope='session', name='made_once')
@@ -77,7 +41,6 @@ def _made_once(tmp_path_factory):
     with (root / f'once-{name}.lock').open('w') as lock:
       fcntl.flock(lock, fcntl.LOCK_EX)
       if not done.exists():
-        shutil.rmtree(target, ignore_errors=True)  # Half-made.
         make(target)
         done.touch()
     return target
@@ -85,90 +48,17 @@ def _made_once(tmp_path_factory):
   return made_once
 
 
-@pytest.fixture(name='repository')
-def _repository(tmp_path):
-  """A copy of the repository's files that a test may damage."""
-  copy = tmp_path / 'repository'
-  copy_repository(copy)
-  return copy
-
-
-@pytest.fixture(scope='session', name='made')
-def _made(full, made_once):
-  """A checkout with a work tree; without --full the series is short."""
-
-  def make(target):
-    copy_repository(target)
-    must_tool(target, 'checkout')
-    if not full:
-      _shorten(target)
-
-  return made_once('checkout', make)
-
-
-def _shorten(checkout, length=9):
-  """Drops all but the first patches: what is tested hardly needs the others."""
-  patches, tree = checkout / 'patches', checkout / 'work/optax'
-  dropped = series.read(patches)[length:]
-  git(tree, 'reset', '--quiet', '--hard', f'HEAD~{len(dropped)}')
-  must_tool(checkout, 'export')
-  for patch in dropped:
-    (patches / f'programs/{patch.stem}.py').unlink(missing_ok=True)
-  threads.drop(patches, series.read(patches))
-  must_tool(checkout, 'check')
-
-
-@pytest.fixture(name='checkout')
-def _checkout(made, tmp_path):
-  """A copy of that checkout's files that a test may damage."""
-  copy = tmp_path / 'checkout'
-  return shutil.copytree(made, copy, ignore=lambda *_: {'work'})
-
-
-@pytest.fixture(name='tree')
-def _tree(checkout, made):
-  """A copy of its work tree."""
-  work = 'work/optax'
-  return shutil.copytree(made / work, checkout / work, symlinks=True)
-
-
 @pytest.fixture(name='fork')
-def _fork(made_once, made, tmp_path, monkeypatch):
-  """A copy of a checkout with its own series; ``main`` lies beside it."""
-  tree = made / 'work/optax'
-  seed = made_once('main', lambda target: fake_main.make(tree, target))
-  copy = shutil.copytree(seed, tmp_path / 'made', symlinks=True)
-  releases = [pristine.archive(kind).parent for kind in ('sdist', 'wheel')]
-  cache = tmp_path / 'cache/optax_fork'
-  fake_main.write_hooks(cache)
-  for release in releases:
-    (cache / release.name).symlink_to(release)
-  monkeypatch.setenv('XDG_CACHE_HOME', str(cache.parent))
-  monkeypatch.setenv('OPTAX_MAIN', str(copy / 'main'))
-  monkeypatch.chdir(copy / 'fork')
+def _fork(made_once, tmp_path):
+  """A checkout with a short series and its work tree; `main` is beside it."""
+  made = made_once('fork', fake.make)
+  copy = shutil.copytree(made, tmp_path / 'made', symlinks=True)
   return copy / 'fork'
 
 
-@pytest.fixture(name='run')
-def _run(fork, monkeypatch, capsys):
-  """Runs the tool in this process; gives its exit status and its output."""
-  # The environment of these tests has what that of main's must not have.
-  monkeypatch.setattr(upstream, 'refuse_environment', lambda *_: None)
-
-  def run(*arguments):
-    assert fork.exists()
-    monkeypatch.setattr(sys, 'argv', ['optax_fork', *map(str, arguments)])
-    code = __main__.main()
-    captured = capsys.readouterr()
-    return code, captured.out + captured.err
-
-  return run
-
-
-@pytest.fixture(name='release')
-def _release(tmp_path):
-  """The files of pristine Optax, which a test may damage."""
-  return shutil.copytree(pristine.directory(), tmp_path / 'release')
+@pytest.fixture(name='tree')
+def _tree(fork):
+  return fork / 'work/optax'
 
 
 @pytest.fixture(scope='session', name='wheel')

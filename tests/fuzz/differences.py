@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from fuzz import programs
-from optax_fork.release import pristine
+from optax_fork import pristine
 from support import settings
 from support import states
 

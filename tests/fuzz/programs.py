@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import warnings
 
 import jax
-from optax_fork.release import pristine
+from optax_fork import pristine
 from support import factories
 
 _IMPORTS = """

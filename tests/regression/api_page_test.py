@@ -8,7 +8,7 @@ import re
 from absl.testing import absltest
 from docs import api_page
 import optax
-from optax_fork.release import pristine
+from optax_fork import pristine
 
 _HOW = 'To make the page again: python docs/api_page.py'
 

@@ -20,7 +20,7 @@ import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
-from optax_fork.release import pristine
+from optax_fork import pristine
 from regression import checkpoints
 
 

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from optax_fork.release import pristine
+from optax_fork import pristine
 
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
 _README = _ROOT / 'README.md'

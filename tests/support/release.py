@@ -12,9 +12,9 @@ import pathlib
 import shutil
 import tempfile
 
-from optax_fork.patches import patching
-from optax_fork.patches import series
-from optax_fork.release import pristine
+from optax_fork import build
+from optax_fork import pristine
+from optax_fork import series
 
 _PATCHES = pathlib.Path(__file__).resolve().parents[2] / 'patches'
 
@@ -30,5 +30,5 @@ def load():
   with tempfile.TemporaryDirectory() as scratch:
     root = pathlib.Path(scratch) / 'release'
     shutil.copytree(pristine.directory(), root)
-    patching.apply(backports(), root)
+    build.apply(backports(), root)
     return pristine.load(root)

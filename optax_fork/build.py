@@ -1,0 +1,222 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The build backend: setuptools' own, on a tree assembled for it elsewhere.
+
+A build copies its inputs to a temporary directory, makes the fork there and
+hands that to setuptools. The checkout is never written to: no stale build/ or
+egg-info of it can get into a wheel, and it may be read-only. What only
+developers run is not copied, so it is not in the wheel.
+"""
+
+import calendar
+import datetime
+import importlib.metadata
+import logging
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+from typing import NoReturn
+
+import optax_fork
+from optax_fork import pin
+from optax_fork import series
+
+_CHECKOUT = pathlib.Path(__file__).resolve().parents[1]
+_COMMON = 'LICENSE NOTICE README.md pyproject.toml setup.cfg'.split()
+_WHEEL = _COMMON + [
+    f'optax_fork/{name}'
+    for name in (
+        '__init__.py', '__main__.py', 'demo.py', 'pin.py', 'pin.sha256',
+        'pin.txt', 'pristine.py', 'status.py',
+    )
+]  # fmt: skip
+_SDIST = _COMMON + (
+    '.ci CHANGELOG.md CONTRIBUTING.md MANIFEST.in benchmarks docs linters.txt'
+    ' optax_fork patches tests tox.ini'
+).split()
+_WAY_OUT = (
+    ' Build in isolation (leave out --no-build-isolation), or install the'
+    ' pinned release first: pip install --no-deps --force-reinstall -r'
+    ' optax_fork/pin.txt'
+)
+
+
+def _run(hook: str, inputs: list[str], directory: str, settings) -> str:
+  """Calls a hook of setuptools in a temporary copy of the named inputs.
+
+  An error ends the build with its message alone: a traceback would bury it.
+  """
+  # Only a build needs it.
+  from setuptools import build_meta  # pylint: disable=import-outside-toplevel
+
+  directory, before = os.path.abspath(directory), os.getcwd()
+  day = datetime.date.fromisoformat(pin.released())
+  # The same inputs give the same bytes.
+  epoch = calendar.timegm(day.timetuple())
+  os.environ.setdefault('SOURCE_DATE_EPOCH', str(epoch))
+  with tempfile.TemporaryDirectory(prefix='optax-fork-') as temporary:
+    stage = pathlib.Path(temporary).resolve()
+    try:
+      for name in inputs:
+        _copy(_CHECKOUT / name, stage / name)
+      if inputs is _WHEEL:
+        _vendor(stage)
+    except (optax_fork.ForkError, OSError) as error:
+      raise SystemExit(f'error: {error}') from error
+    for path in stage.rglob('*'):
+      path.chmod(0o755 if path.is_dir() else 0o644)
+    os.chdir(stage)
+    try:
+      return getattr(build_meta, hook)(directory, settings)
+    finally:
+      os.chdir(before)
+
+
+def _hook(hook: str, inputs: list[str]):
+  return lambda directory, settings=None, *_: _run(
+      hook, inputs, directory, settings
+  )
+
+
+build_wheel = _hook('build_wheel', _WHEEL)
+build_sdist = _hook('build_sdist', _SDIST)
+prepare_metadata_for_build_wheel = _hook(
+    'prepare_metadata_for_build_wheel', _WHEEL
+)
+
+
+def build_editable(*_) -> NoReturn:
+  raise SystemExit(
+      'error: There is no editable mode: the checkout holds patches, no'
+      ' importable optax. For a tree to work in run `python -m optax_fork'
+      ' checkout`, then `pip install -e work/optax`; to use the fork,'
+      ' `pip install .`'
+  )
+
+
+# With build isolation the first of these is asked, without it the second.
+get_requires_for_build_editable = build_editable
+prepare_metadata_for_build_editable = build_editable
+
+
+def _copy(source: pathlib.Path, target: pathlib.Path) -> None:
+  """Copies a file or a folder; of a read-only one, the copy is not."""
+  target.parent.mkdir(parents=True, exist_ok=True)
+  if source.is_dir():
+    ignore = shutil.ignore_patterns('__pycache__', '*.py[co]')
+    options = {'ignore': ignore, 'copy_function': shutil.copyfile}
+    shutil.copytree(source, target, **options)
+  else:
+    shutil.copyfile(source, target)
+
+
+def _release() -> pathlib.Path:
+  """Returns where the build environment has the pinned release installed.
+
+  It is read as files, never imported: nothing of it runs during a build.
+  """
+  # Metadata of the fork that may lie in the checkout would answer for Optax.
+  path = [p for p in sys.path if p and pathlib.Path(p).resolve() != _CHECKOUT]
+  distributions = importlib.metadata.distributions(name='optax', path=path)
+  found, wanted = next(iter(distributions), None), pin.version()
+  there, problems = 'none', []
+  if found:
+    root = pathlib.Path(str(found.locate_file('')))
+    kind = 'the fork itself, ' * ('+' in found.version)
+    there = f'{kind}Optax {found.version}, in {root}'
+    problems = pin.compare(root, pin.digests())
+  if not found or found.version != wanted or problems:
+    raise optax_fork.ForkError(
+        f'The build needs Optax {wanted} as published; its environment has'
+        f' {there}. {"; ".join(problems[:3])}{_WAY_OUT}'
+    )
+  return root
+
+
+def _vendor(stage: pathlib.Path) -> None:
+  """Adds ``optax/`` and the list of changes to the tree of a wheel."""
+  release = _release()
+  for name in pin.digests():
+    _copy(release / name, stage / name)
+  changed, stamped = assemble(stage, _CHECKOUT / 'patches'), 'optax/__init__.py'
+  text, line = (stage / stamped).read_text('utf-8'), '__version__ = "{}"\n'
+  old = line.format(pin.version())
+  if text.count(old) != 1:
+    raise optax_fork.ForkError(
+        f'{stamped} has to hold one line {old.strip()}, which gets the version'
+        ' of the fork.'
+    )
+  text = text.replace(old, line.format(series.fork_version(stage)))
+  (stage / stamped).write_text(text, 'utf-8', newline='\n')
+  with (stage / 'NOTICE').open('a', encoding='utf-8', newline='\n') as notice:
+    notice.write('\nChanged or added files:\n')
+    notice.writelines(f'  {name}\n' for name in sorted({*changed, stamped}))
+
+
+def assemble(root: pathlib.Path, directory: pathlib.Path) -> list[str]:
+  """Makes the fork of the release: patches, then what is ours, then hooks.
+
+  Args:
+    root: the directory that holds the release's ``optax/``.
+    directory: the directory of the series, in a checkout.
+
+  Returns:
+    The files that are changed or added.
+  """
+  patches, ours = series.read(directory), series.added(directory.parent)
+  apply(series.in_folder(patches, series.BACKPORTS, series.TO_SEND), root)
+  copy_ours(ours, root)
+  apply(series.in_folder(patches, series.HOOKS), root)
+  touched = series.touched(patches)
+  sums = pin.read_sums(directory / series.SUMS)
+  problems = pin.compare(root, sums) + [
+      f'{name} is in one of the two alone'
+      for name in sorted({*sums} ^ {*touched})
+  ]
+  if problems:
+    raise optax_fork.ForkError(
+        f'What the patches make is not as {directory / series.SUMS} says: '
+        + '; '.join(problems)
+        + '. `python -m optax_fork export` writes both, of text whose last line'
+        ' ends with a newline.'
+    )
+  return [*touched, *ours]
+
+
+def copy_ours(ours: dict[str, pathlib.Path], root: pathlib.Path) -> None:
+  """Copies {path in Optax: source} to the Optax under root."""
+  for name, source in ours.items():
+    if (root / name).exists():
+      raise series.taken(source, name)
+    _copy(source, root / name)
+
+
+def apply(patches: list[series.Patch], root: pathlib.Path) -> None:
+  """Applies patches to the files under root, without git.
+
+  patch-ng is lenient: what comes out has to be compared with ``SHA256SUMS``.
+  """
+  try:
+    # Only who builds or checks the series needs it.
+    import patch_ng  # pylint: disable=import-outside-toplevel
+  except ImportError as error:
+    raise optax_fork.ForkError(
+        'Applying patches needs patch-ng: pip install patch-ng'
+    ) from error
+  messages, handler = [], logging.Handler()  # Only there it says what fails.
+  handler.emit = lambda record: messages.append(record.getMessage().strip())
+  logging.getLogger('patch_ng').addHandler(handler)
+  try:
+    for patch in patches:
+      messages.clear()
+      parsed = patch_ng.fromstring(patch.path.read_bytes())
+      if not parsed or not parsed.apply(root=str(root)):
+        raise optax_fork.ForkError(
+            f'{patch.path} does not apply to {", ".join(patch.lines)}. Change'
+            ' the work tree and run `python -m optax_fork export`. patch-ng'
+            f' says: {"; ".join(messages)}'
+        )
+  finally:
+    logging.getLogger('patch_ng').removeHandler(handler)

@@ -1,0 +1,128 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Prove that patches/ is as export writes it and builds what it says.
+
+With --onto, try the series on another commit of Optax instead.
+
+Example: python -m optax_fork check --onto ../optax
+"""
+
+import argparse
+import pathlib
+
+import optax_fork
+from optax_fork import export
+from optax_fork import main
+from optax_fork import series
+
+# How many lines outside of tests a patch may change.
+_LINES = {series.TO_SEND: 60, series.HOOKS: 40}
+# A hook has no logic: what needs more is source of ours.
+_MOST_HOOKS = 20
+_LINES_OF_HOOKS = 700
+_LINES_OF_PROGRAMS = 12
+# How wide a line of a message may be: `git log` indents it by four.
+_WIDTH = 72
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  parser.add_argument(
+      '--onto', type=pathlib.Path, metavar='DIR',
+      help='try the series with git am -3 on a clone of this Optax checkout',
+  )  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> None:
+  patches = series.find()
+  if args.onto:
+    with main.clone(args.onto, series.read(patches)) as cloned:
+      for line in main.apply_all(cloned, patches):
+        print(line, flush=True)
+  else:
+    print(check(patches))
+
+
+def check(directory: pathlib.Path) -> str:
+  """Proves that the series is as ``export`` writes it; says what was proven."""
+  patches, checkout = series.read(directory), directory.parent
+  problems = [line for patch in patches for line in _of_patch(patch, patches)]
+  problems += _of_all(directory, patches)
+  version = series.fork_version(checkout)
+  changes = (checkout / 'CHANGELOG.md').read_text('utf-8').splitlines()
+  if f'## {version}' not in changes:
+    problems.append(
+        f'CHANGELOG.md has no section for {version}, the version in setup.cfg:'
+        ' say there what a user notices.'
+    )
+  readme = directory / 'README.md'
+  if export.table(readme, patches) != readme.read_text('utf-8'):
+    problems.append(
+        f'{readme}: the table is out of date. `python -m optax_fork export`'
+        ' writes it.'
+    )
+  if problems:
+    raise optax_fork.ForkError('\n'.join(problems))
+  export.prove(directory)
+  return (
+      f'{len(patches)} patches are as export writes them, and give the same'
+      ' files by git and by the build'
+  )
+
+
+def _of_patch(patch: series.Patch, patches: list[series.Patch]) -> list[str]:
+  """Returns what is wrong with one patch."""
+  problems = []
+  if series.with_needed(patch, patches)[-1] is not patch:
+    problems.append(f'{patch.name} comes before a patch that it needs.')
+  limit = _LINES.get(patch.folder, patch.changed_lines)
+  if patch.changed_lines > limit:
+    problems.append(
+        f'{patch.name} changes {patch.changed_lines} lines outside of tests;'
+        f' in {patch.folder}/, it may change {limit}.'
+    )
+  if patch.folder == series.HOOKS:
+    problems += [
+        f'{patch.name} adds {path}, which is ours: make it optax_fork/{path},'
+        ' and run `python -m optax_fork checkout`.'
+        for path in patch.new
+    ]
+  if patch.folder == series.TO_SEND:
+    lines = [line for line in patch.program()[1].splitlines() if line.strip()]
+    if len(lines) > _LINES_OF_PROGRAMS:
+      problems.append(
+          f'{patch.beside("programs", ".py")} has {len(lines)} lines; at most'
+          f' {_LINES_OF_PROGRAMS} are read.'
+      )
+  return problems + [
+      f'{patch.name}: this line of its message is longer than {_WIDTH}'
+      f' columns: {line}'
+      for line in patch.message.splitlines()
+      if len(line) > _WIDTH and '://' not in line
+  ]
+
+
+def _of_all(directory: pathlib.Path, patches: list[series.Patch]) -> list[str]:
+  """Returns what is wrong with hooks, threads, and what goes with patches."""
+  problems = []
+  hooks = series.in_folder(patches, series.HOOKS)
+  lines = sum(patch.changed_lines for patch in hooks)
+  if len(hooks) > _MOST_HOOKS or lines > _LINES_OF_HOOKS:
+    problems.append(
+        f'{len(hooks)} hooks change {lines} lines; at most {_MOST_HOOKS} may'
+        f' change {_LINES_OF_HOOKS}. What is ours is in optax_fork/optax/.'
+    )
+  stems = {p.path.stem for p in series.in_folder(patches, series.TO_SEND)}
+  problems += [
+      f'{path}: no patch to be sent has this name. Rename or delete it.'
+      for folder in ('docs', 'programs')
+      for path in sorted((directory / folder).glob('*.p*'))
+      if path.stem not in stems and path.name != main.DOCS_OF_THE_FORK
+  ]
+  threads = (directory / 'threads.md').read_text('utf-8')
+  problems += [
+      f'patches/threads.md has no row for {address}, which {patch.name} cites.'
+      for patch in patches
+      for address in patch.see
+      if f'| {address} |' not in threads
+  ]
+  return problems

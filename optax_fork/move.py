@@ -1,0 +1,109 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Move the pin and the work tree to another release of Optax.
+
+pip downloads it, `git am -3` puts the series on it, and the rest is git:
+resolve what is in conflict, then export and check.
+
+Example: python -m optax_fork move 0.2.9
+"""
+
+import argparse
+import pathlib
+import re
+import tempfile
+
+import optax_fork
+from optax_fork import checkout
+from optax_fork import git
+from optax_fork import pin
+from optax_fork import series
+
+_NEXT = (
+    'python -m optax_fork export\n'
+    '  python -m optax_fork checkout\n'
+    '  python -m optax_fork check'
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+  parser.add_argument(
+      'version', metavar='VERSION', help='the release, which pip downloads'
+  )
+
+
+def run(args: argparse.Namespace) -> None:
+  print(move(series.find(), args.version))
+
+
+def move(patches: pathlib.Path, version: str) -> str:
+  """Moves the pin, and the series in the work tree, to another release.
+
+  What it changes has to be committed and exported: git can take it back.
+  """
+  root, old = patches.parent, pin.version()
+  tree = root / 'work/optax'
+  names = 'optax_fork/pin.txt optax_fork/pin.sha256 patches pyproject.toml'
+  names = [*names.split(), 'setup.cfg']
+  git.refuse_changes(root, *names)
+  checkout.checkout(patches, tree)  # Refuses what is not exported.
+  found = series.read(patches)
+  pin.write(version)
+  _write_version(root, old, version)
+  undo = (
+      f'To drop the move:\n  git checkout -- {" ".join(names)}\n'
+      f'  git -C {tree} am --abort; git -C {tree} checkout -B series'
+      f' {checkout.EXPORTED}\n  python -m optax_fork checkout'
+  )
+  with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
+    fresh = pathlib.Path(scratch) / 'optax'
+    checkout.create(fresh, [])
+    base = f'+{checkout.BASE}:{checkout.BASE}'
+    git.run(tree, *checkout.FETCH, fresh, base)
+  git.run(tree, 'checkout', '--quiet', '-B', 'series', checkout.BASE)
+  for patch in series.in_folder(found, series.BACKPORTS):
+    try:
+      checkout.apply(tree, [patch], '--3way')
+    except optax_fork.ForkError:  # The release has that fix, or more.
+      git.run(tree, 'am', '--abort')
+  rest = [patch for patch in found if patch.folder != series.BACKPORTS]
+  try:
+    checkout.apply(tree, rest, '--3way')
+  except optax_fork.ForkError as error:
+    raise optax_fork.ForkError(
+        f'{error}\nResolve it in {tree}: `git add` the files and `git am'
+        ' --continue`, or `git am --skip` to leave the patch out. Then:\n '
+        f' {_NEXT}\n{undo}'
+    ) from error
+  subjects = git.lines(tree, 'log', '--format=%s', f'{checkout.BASE}..HEAD')
+  dropped = [patch.name for patch in found if patch.subject not in subjects]
+  told = [f'{tree}: Optax {version}, then {len(subjects)} of {len(found)}']
+  told[0] += ' patches'
+  told += [
+      f'dropped {name}: the release has the same change, or has changed the'
+      ' lines of a backport. See that it does all that this did; delete its'
+      ' program and its lines for the docs.'
+      for name in dropped
+  ]
+  told.append(
+      f'Left to you:\n  {_NEXT}\n  say it in CHANGELOG.md, and run `tox`\n'
+      f'  git grep -n -F {old}, to say {version} where it is true of that\n'
+      + undo
+  )
+  return '\n'.join(told)
+
+
+def _write_version(root: pathlib.Path, old: str, version: str) -> None:
+  """Writes the version of the release into what a build and a reader read."""
+  was = re.escape(old)
+  for name, pattern, new in (
+      ('setup.cfg', rf'{was}\+masks\.\d+', f'{version}+masks.1'),
+      ('setup.cfg', rf'(?<=ptax |ream ){was}\b', version),
+      ('pyproject.toml', rf'(?<=optax===){was}\b', version),
+      ('patches/README.md', rf'(?<=applied in order to Optax ){was}', version),
+  ):
+    path = root / name
+    text, count = re.subn(pattern, new, path.read_text('utf-8'))
+    if not count:
+      raise optax_fork.ForkError(f'{pattern!r} finds no Optax {old} in {path}.')
+    path.write_text(text, 'utf-8', newline='\n')

@@ -1,0 +1,244 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The patch series, as the files in patches/ hold it.
+
+``patches/series`` lists the patches in their order, one ``FOLDER/NAME.patch`` a
+line. The folder says what a patch is for, the trailers of its message what it
+answers and needs.
+"""
+
+import ast
+import configparser
+import dataclasses
+import pathlib
+import re
+from typing import Optional
+
+import optax_fork
+
+SERIES = 'series'
+SUMS = 'SHA256SUMS'
+BACKPORTS = 'backports'
+TO_SEND = 'to_send'
+HOOKS = 'hooks'
+FOLDERS = (BACKPORTS, TO_SEND, HOOKS)
+_BESIDE = (SERIES, SUMS, 'README.md', 'threads.md', 'docs', 'programs')
+_OURS = 'optax_fork/optax'
+_TRAILER = re.compile(r'(See|Needs|Status|Backport): (\S.*)')
+
+
+def split_message(text: str) -> tuple[str, dict[str, list[str]]]:
+  """Returns a message without its trailers, and {name: values} of these.
+
+  They are its last paragraph, if all lines of that are one of ``See:``,
+  ``Needs:``, ``Status:`` and ``Backport:``.
+  """
+  before, _, last = text.strip().rpartition('\n\n')
+  found = [_TRAILER.fullmatch(line) for line in last.splitlines()]
+  trailers = {'See': [], 'Needs': [], 'Status': [], 'Backport': []}
+  if not all(found):
+    return text.strip(), trailers
+  for match in found:
+    trailers[match[1]].append(match[2])
+  return before, trailers
+
+
+def folder_of(message: str) -> str:
+  """Returns the folder of the patch with a message: its trailers decide."""
+  trailers = split_message(message)[1]
+  if trailers['Backport']:
+    return BACKPORTS
+  return TO_SEND if trailers['Status'] else HOOKS
+
+
+@dataclasses.dataclass(frozen=True)
+class Patch:  # pylint: disable=too-many-instance-attributes
+  """A patch.
+
+  The message is without its trailers, which are `see` to `backport`.
+  """
+
+  name: str  # FOLDER/STEM.patch
+  path: pathlib.Path
+  subject: str
+  message: str
+  see: list[str]
+  needs: list[str]
+  status: Optional[str]
+  backport: Optional[str]
+  lines: dict[str, int]  # How many it adds to and removes from a file.
+  new: list[str]
+
+  @property
+  def folder(self) -> str:
+    return self.name.partition('/')[0]
+
+  @property
+  def tests(self) -> list[str]:
+    return [path for path in self.lines if path.endswith('_test.py')]
+
+  @property
+  def changed_lines(self) -> int:
+    """How many lines it adds and removes outside of tests."""
+    return sum(n for path, n in self.lines.items() if path not in self.tests)
+
+  def beside(self, folder: str, suffix: str) -> pathlib.Path:
+    """Where something lies that has its name, if there is such a file."""
+    return self.path.parents[1] / folder / f'{self.path.stem}{suffix}'
+
+  def program(self) -> tuple[str, str]:
+    """Returns what it leaves as it is, and a program that fails without it."""
+    path = self.beside('programs', '.py')
+    text = path.read_text('utf-8') if path.exists() else ''
+    tree = ast.parse(text, str(path))
+    stays = ast.get_docstring(tree)
+    if not stays:
+      raise optax_fork.ForkError(
+          f'{path} has to be a program that fails without {self.name}, with a'
+          ' docstring that says what the patch leaves unchanged.'
+      )
+    lines = text.splitlines()[tree.body[0].end_lineno :]
+    return stays, '\n'.join(lines).strip() + '\n'
+
+
+def find() -> pathlib.Path:
+  """Returns patches/ of the fork's checkout around the current directory."""
+  here = pathlib.Path.cwd()
+  for directory in (here, *here.parents):
+    if (directory / 'patches' / SUMS).is_file():
+      return directory / 'patches'
+  raise optax_fork.ForkError(
+      f'{here} is not in a checkout of the fork: neither it nor one above it'
+      f' has patches/{SUMS}. Go to a checkout first.'
+  )
+
+
+def fork_version(checkout: pathlib.Path) -> str:
+  """Returns the fork's version, as ``setup.cfg`` in a checkout has it."""
+  config = configparser.ConfigParser()
+  config.read(checkout / 'setup.cfg', encoding='utf-8')
+  return config['metadata']['version']
+
+
+def added(checkout: pathlib.Path) -> dict[str, pathlib.Path]:
+  """Returns {path in Optax: source} of the files that a checkout adds."""
+  root = checkout / _OURS
+  return {
+      f'optax/{path.relative_to(root).as_posix()}': path
+      for path in sorted(root.rglob('*'))
+      if path.is_file() and '__pycache__' not in path.parts
+  }
+
+
+def taken(source: pathlib.Path, name: str) -> optax_fork.ForkError:
+  """Returns the error that says that Optax has a file that we add, too."""
+  return optax_fork.ForkError(
+      f'{source} adds {name}, but Optax or a patch that is to be sent has that'
+      ' file. Give it another name.'
+  )
+
+
+def read(directory: pathlib.Path) -> list[Patch]:
+  """Returns the patches of a directory in the order of its file ``series``."""
+  for path in sorted(directory.iterdir()):
+    if path.name not in (*FOLDERS, *_BESIDE):
+      raise optax_fork.ForkError(
+          f'{path} does not belong there: patches/ holds'
+          f' {", ".join((*FOLDERS, *_BESIDE))}. Move it away.'
+      )
+  names = (directory / SERIES).read_text('utf-8').splitlines()
+  there = {
+      path.relative_to(directory).as_posix()
+      for folder in FOLDERS
+      for path in (directory / folder).glob('*')
+  }
+  if lost := sorted(there ^ set(names)):
+    raise optax_fork.ForkError(
+        f'{directory / SERIES} and the patches there differ: {", ".join(lost)}.'
+        ' `python -m optax_fork export` writes both; `git checkout -- patches`'
+        ' takes back what is not committed.'
+    )
+  if names != ordered(names):
+    raise optax_fork.ForkError(
+        f'{directory / SERIES} names a patch twice, or not in the order of the'
+        f' folders: {", ".join(FOLDERS)}.'
+    )
+  return [_parse(directory / name, name) for name in names]
+
+
+def ordered(names: list[str]) -> list[str]:
+  """Returns names of patches, each once, in the order of their folders."""
+  order = lambda name: FOLDERS.index(name.partition('/')[0])
+  return sorted(dict.fromkeys(names), key=order)
+
+
+def _parse(path: pathlib.Path, name: str) -> Patch:
+  """Reads one patch."""
+  data = path.read_bytes()
+  if b'\r' in data:
+    raise optax_fork.ForkError(
+        f'{path} has CRLF line ends; patches have LF. Did git convert them?'
+        ' Run `git config core.autocrlf false`, delete the patches and take'
+        ' them from git again: `git checkout -- patches`.'
+    )
+  head, *diffs = re.split(
+      r'^diff --git a/(\S+) b/\1\n', data.decode('utf-8', 'replace'), flags=re.M
+  )
+  header, _, below = head.partition('\n\n')
+  # A long subject goes on in lines that start with a space.
+  subject = re.search(r'^Subject: (?:\[PATCH\] )?(.*(?:\n .*)*)', header, re.M)
+  if not subject or not diffs:
+    raise optax_fork.ForkError(
+        f'{path} is not as `python -m optax_fork export` writes it. Patches are'
+        ' not edited by hand: `git checkout -- patches`.'
+    )
+  lines, new = {}, []
+  for file, body in zip(diffs[::2], diffs[1::2]):
+    before, _, hunks = body.partition('\n@@')
+    lines[file] = len(re.findall(r'^[+-]', hunks, re.M))
+    new += [file] * before.startswith('new file')
+  message, trailers = split_message('\n\n' + below)
+  see, needs, status, backport = trailers.values()
+  return Patch(
+      name, path, subject[1].replace('\n', ''), message.strip(), see, needs,
+      ''.join(status) or None, ''.join(backport) or None, lines, new,
+  )  # fmt: skip
+
+
+def in_folder(patches: list[Patch], *folders: str) -> list[Patch]:
+  return [patch for patch in patches if patch.folder in folders]
+
+
+def pick(patches: list[Patch], wanted: str) -> Patch:
+  """Returns the one patch of a name or words of its subject."""
+  found = [
+      patch for patch in patches if wanted in (patch.name, patch.subject)
+  ] or [patch for patch in patches if wanted in patch.subject]
+  if len(found) != 1:
+    listed = '\n  '.join(patch.subject for patch in found or patches)
+    raise optax_fork.ForkError(
+        f'{"Several patches are" if found else "No patch is"} called'
+        f' {wanted!r}. Name one by words of its subject:\n  {listed}'
+    )
+  return found[0]
+
+
+def with_needed(patch: Patch, patches: list[Patch]) -> list[Patch]:
+  """Returns a patch after all that it needs, in the order of the series."""
+  known = {other.subject: other for other in patches}
+  wanted = [patch]
+  for needing in wanted:  # Grows.
+    for subject in needing.needs:
+      if subject not in known:
+        raise optax_fork.ForkError(
+            f'{needing.name} needs a patch with the subject "{subject}", but'
+            ' the series has none. If Optax has it, take the line out of the'
+            ' message, in the work tree.'
+        )
+      wanted += [known[subject]] * (known[subject] not in wanted)
+  return [other for other in patches if other in wanted]
+
+
+def touched(patches: list[Patch]) -> list[str]:
+  """Returns the files that patches change, each once."""
+  return sorted({path for patch in patches for path in patch.lines})

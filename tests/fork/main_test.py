@@ -1,0 +1,163 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""`main` runs main's checks on each patch, `send` makes a branch of one."""
+
+import importlib.util
+import re
+import sys
+
+from fork import fake
+from fork.environments import git
+from fork.environments import must_tool
+from fork.environments import refused
+from fork.environments import Result
+from fork.environments import tool
+from optax_fork import __main__
+from optax_fork import pin
+import pytest
+
+_ADD, _SET = 'to_send/transforms-add-X.patch', 'to_send/transforms-set-X.patch'
+_AUTHOR = ('--author', 'Ada <ada@example.org>')
+# All but the hooks, whose programs are not faked.
+_ONLY = [
+    f'--only={name}'
+    for name in ('flake8', 'ruff', 'pylint', 'pyrefly', 'build', 'tests',
+                 'docs', 'program')
+]  # fmt: skip
+
+
+@pytest.fixture(name='run')
+def _run(fork, tmp_path, monkeypatch, capfd):
+  """Runs the tool in this process, which has chex, as if it had not."""
+  cache = tmp_path / 'cache/optax_fork'
+  cache.mkdir(parents=True)
+  for kind in ('wheel', 'sdist'):
+    kept = pin.archive(kind).parent
+    (cache / kept.name).symlink_to(kept)
+  monkeypatch.setenv('XDG_CACHE_HOME', str(cache.parent))
+  monkeypatch.setattr(importlib.util, 'find_spec', lambda name: None)
+  monkeypatch.chdir(fork)
+
+  def run(*arguments):
+    monkeypatch.setattr(sys, 'argv', ['optax_fork', *map(str, arguments)])
+    code = __main__.main()
+    said = capfd.readouterr()
+    return Result(code, said.err + said.out)
+
+  return run
+
+
+def test_each_patch_and_the_whole_fork_pass_once(fork, run):
+  main = fork.parent / 'main'
+  result = run('main', main, *_ONLY)
+  assert result.code == 0, result.output
+  for name in (_ADD, _SET, 'the whole fork'):
+    for check in ('flake8', 'pylint', 'pyrefly', 'build', 'tests', 'docs'):
+      assert f'{name}: {check}: ok, ' in result.output
+  assert f'{_SET}: program: ok' in result.output
+  # What has passed is not checked again, and what has changed is.
+  again = run('main', main, *_ONLY).output
+  assert f'{_ADD}: pylint: ok, as before' in again
+  fake.rework(fork, 'transforms: set X', 'X = 2  # Two.\n')
+  must_tool(fork, 'export')
+  again = run('main', main, *_ONLY).output
+  assert f'{_ADD}: pylint: ok, as before' in again
+  assert f'{_SET}: pylint: ok, as before' not in again
+  tip = run('main', main, '--tip', '--only', 'ruff').output
+  assert 'the whole fork: ruff: ok' in tip
+  assert _ADD not in tip
+
+
+def test_findings_of_a_patch_are_told_once(fork, run):
+  words = ' '.join(fake.PROGRAMS).upper()
+  # The second patch has what the first one has, so for it that is not new.
+  for number, name in enumerate(('add X', 'set X', 'let X call ours'), 1):
+    fake.rework(fork, f'transforms: {name}', f'X = {number}  # {words}\n')
+  must_tool(fork, 'export')
+  result = run('main', fork.parent / 'main', *_ONLY[:-1])
+  assert result.code == 1
+  for check in (name.removeprefix('--only=') for name in _ONLY[:-1]):
+    assert f'{_SET}: {check}: ok' in result.output
+    for name in (_ADD, 'the whole fork'):
+      assert re.search(rf'{name}: {check}: \d found', result.output)
+      assert re.search(rf'{name}: {check}: .*{fake.FILE}', result.output)
+
+
+def test_program_has_to_fail_without_its_patch_and_to_work_with_it(fork, run):
+  program = fork / 'patches/programs/transforms-set-X.py'
+  text = program.read_text()
+  for old, new, said in (
+      ("'X = 2'", "'X = '", 'it works without the patch'),
+      ("'X = 2'", "'X = 7'", 'it fails with the patch: X is X = 2'),
+  ):
+    program.write_text(text.replace(old, new))
+    arguments = ('--only', 'program', '--patch', 'set X')
+    result = run('main', fork.parent / 'main', *arguments)
+    refused(Result(result.code, result.output), said)
+
+
+def test_environment_and_main_are_asked_for(fork, run, monkeypatch):
+  monkeypatch.delenv('OPTAX_MAIN', raising=False)
+  refused(run('main'), 'set OPTAX_MAIN')
+  main = fork.parent / 'main'
+  result = run('main', main, '--only', 'hooks')
+  refused(result, 'check_license_headers.py cannot run')
+  refused(run('main', main, '--patch', 'transforms'), 'Several patches', 'set')
+  refused(tool(fork, 'main', main), 'without chex and Equinox', 'tox -e main')
+
+
+def test_branch_has_the_patch_and_what_it_needs(fork, run):
+  main = fork.parent / 'main'
+  before = git(main, 'status', '--porcelain', '--branch')
+  refused(run('send', 'set X', main, *_AUTHOR, *_ONLY), 'ask first', '--asked')
+  result = run('send', 'set X', main, *_AUTHOR, *_ONLY, '--asked')
+  assert result.code == 0, result.output
+  branch = 'transforms-set-x'
+  log = git(main, 'log', '--format=%an %ae %s', f'HEAD..{branch}')
+  author = 'Ada ada@example.org transforms: '
+  assert log.splitlines() == [f'{author}set X', f'{author}add X']
+  message = git(main, 'log', '-1', '--format=%B', branch + '~1')
+  assert message.endswith('See https://example.org/1')
+  assert 'Status' not in message
+  assert git(main, 'status', '--porcelain', '--branch') == before
+  refused(
+      run('send', 'set X', main, *_AUTHOR, *_ONLY, '--asked'), 'already has'
+  )
+  text = (fork / f'work/{branch}.md').read_text()
+  head = git(main, 'rev-parse', '--short=8', 'HEAD')
+  for part in (
+      'transforms: set X\n\n## What happens\n\nUsers have no X. They want one.',
+      '```python\nimport pathlib\n',
+      f'On main ({head}) with what it needs:\n\n```text\nX is X = 1\n\nAssert',
+      'With this change:\n\n```text\nX is X = 2\n```',
+      '## What changes\n\nAdd it:\n- one,\n- and more.',
+      '## What does not change\n\nEverything else.',
+      '- transforms: add X',
+      f'It passes on {head}: flake8, ruff, ',
+  ):
+    assert part in text, text
+
+
+def test_text_of_a_patch_that_answers_a_thread(fork, run):
+  main = fork.parent / 'main'
+  result = run('send', 'add X', main, *_AUTHOR, '--only', 'ruff')
+  assert result.code == 0, result.output
+  text = (fork / 'work/transforms-add-x.md').read_text()
+  note, _, rest = text.partition('-->')
+  assert fake.THREADS.strip() in note
+  assert rest.endswith('See https://example.org/1\n')
+
+
+def test_what_cannot_be_sent_is_refused(fork, run):
+  main = fork.parent / 'main'
+  arguments = (*_AUTHOR, '--only', 'pylint')
+  refused(run('send', 'freezing', main, *arguments), 'is a backport', 'abc123')
+  refused(run('send', 'call ours', main, *arguments), 'is not to be sent')
+  refused(run('send', 'add X', fork / 'docs', *arguments), 'git clone')
+  fake.rework(fork, 'transforms: add X', 'X = 1  # PYLINT\n')
+  must_tool(fork, 'export')
+  result = run('send', 'add X', main, *arguments)
+  assert result.code == 1 and 'No branch was made' in result.output
+  (main / 'note.txt').write_text('mine\n')
+  refused(run('send', 'add X', main, *arguments), 'not committed', 'note.txt')
+  assert 'transforms' not in git(main, 'branch')
