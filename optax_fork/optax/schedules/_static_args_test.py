@@ -168,7 +168,6 @@ class MaskTest(parameterized.TestCase):
     )  # fmt: skip
 
   @parameterized.parameters(
-      optax.lbfgs,
       functools.partial(optax.scale_by_backtracking_linesearch, 5),
       functools.partial(optax.scale_by_zoom_linesearch, 5),
   )

@@ -64,10 +64,12 @@ class MaskedViewTest(parameterized.TestCase):
       self._update(read, grad=grad, value_fn=lambda p: 0.0)
 
   def test_mask_compatible_extra_args(self):
+    """As they mask the gradient, the function is one of masked params."""
+
     def read(grad, tags, value_fn, **_):
       self.assertEqual(tags, {'a': 1, 'b': _masking.MaskedNode()})
       test_utils.assert_trees_all_equal_structs(grad, self.view)
-      self.assertEqual(value_fn(self.view), 2.0)
+      self.assertIs(value_fn, jnp.sum)
 
     tx = _masking.masked(
         _read_extra_args(read), self.mask, mask_compatible_extra_args=True
@@ -78,7 +80,7 @@ class MaskedViewTest(parameterized.TestCase):
         self.params,
         grad=self.grads,
         tags={'a': 1, 'b': {'c': 2}},
-        value_fn=lambda p: jnp.sum(p['b']['c']),
+        value_fn=jnp.sum,
     )
 
   def test_extra_args_without_params(self):

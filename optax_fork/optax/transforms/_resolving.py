@@ -62,7 +62,7 @@ def mask_callable(mask: Any, params: Optional[base.Params] = None) -> bool:
 
   .. seealso:: :func:`optax.masked`
   """
-  return _masking._mask_callable(mask, params)  # pylint: disable=protected-access
+  return callable(mask) and _masking._mask_callable(mask, params)  # pylint: disable=protected-access
 
 
 def resolve(

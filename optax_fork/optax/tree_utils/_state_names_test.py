@@ -59,7 +59,9 @@ class StateNamesTest(absltest.TestCase):
     fn = lambda x: (jnp.sum(x**2), {'aux': x[0], 'value': x, 'count': 2.0})
     params = jnp.arange(1.0, 4)
     aux_like = jax.eval_shape(fn, params)[1]
-    solver = alias.lbfgs(has_aux=True, aux_like=aux_like)
+    solver = linesearch.scale_by_zoom_linesearch(
+        5, has_aux=True, aux_like=aux_like
+    )
     state = solver.init(params)
     value_and_grad = linesearch.value_and_grad_from_state(fn, has_aux=True)
     (value, aux), grad = value_and_grad(params, state=state)

@@ -23,7 +23,6 @@ from optax.transforms import _combining
 from optax.transforms import _freezing
 from optax.transforms import _layouts
 from optax.transforms import _masking
-from optax.tree_utils import _state_utils
 
 _HOLE = _masking.MaskedNode()
 
@@ -345,23 +344,6 @@ class TrainViewsTest(parameterized.TestCase):
   @parameterized.product(mode=('eager', 'jit'), ls=list(LINESEARCHES))
   def test_train_network_in_a_loop(self, mode, ls):
     self._check('masked', ls, mode, steps=2)
-
-  def test_output_like_the_params(self):
-    """With `mask_compatible_extra_args`, what is like the params is masked."""
-    fn = lambda p: (sum(jnp.sum(x**2) for x in jax.tree.leaves(p)), p)
-    params, mask = {'w': jnp.ones(2), 'b': jnp.ones(2)}, {'w': True, 'b': False}
-    solver = _masking.masked(
-        alias.lbfgs(has_aux=True, aux_like=params), mask,
-        mask_compatible_extra_args=True,
-    )
-    (value, aux), grad = jax.value_and_grad(fn, has_aux=True)(params)
-    _, state = solver.update(
-        grad, solver.init(params), params, value=value, aux=aux, grad=grad,
-        value_fn=fn,
-    )
-    found = _state_utils.tree_get(state, 'aux')
-    self.assertLess(found['w'][0], 0.5)
-    test_utils.assert_trees_all_equal(found['b'], params['b'])
 
   def test_freeze_all(self):
     """The optimizer sees a view that has no leaves at all."""

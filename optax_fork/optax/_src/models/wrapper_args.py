@@ -18,7 +18,6 @@ def mask(
     params: Any,
     updates: Any,
     extra_args: dict[str, Any],
-    masked_args: dict[str, Any],
     mask_pytree: Callable[[Any, Any], Any],
     mask_tree: Any,
 ) -> tuple[Any, dict[str, Any]]:
@@ -27,18 +26,16 @@ def mask(
   Args:
     params: the params, which may be None.
     updates: the updates.
-    extra_args: the extra args, as the user gave them.
-    masked_args: the same, where trees like the updates may be masked.
+    extra_args: the extra args. With ``mask_compatible_extra_args``, trees like
+      the updates are masked, ``grad`` among them.
     mask_pytree: makes holes in a tree like the params, by a mask.
     mask_tree: the mask.
 
   Returns:
     The view of the params, and the extra args for an optimizer that sees it.
   """
-  if 'value_fn' in extra_args and 'aux' in extra_args:  # An output of it.
-    masked_args = masked_args | {'aux': extra_args['aux']}
   if params is None:
-    return None, masked_args
+    return None, extra_args
   make_view = lambda tree: mask_pytree(tree, mask_tree)
   view = make_view(params)
   # Who masks the gradient has functions of masked params, too.
@@ -47,9 +44,9 @@ def mask(
       (extra_args.get('grad', updates), updates, make_view(updates)),
   )
   if grad != whole or whole == masked:
-    return view, masked_args
+    return view, extra_args
   to_full = lambda part: views.join(part, params)
-  return view, callbacks.view_extra_args(masked_args, view, make_view, to_full)
+  return view, callbacks.view_extra_args(extra_args, view, make_view, to_full)
 
 
 def flatten(

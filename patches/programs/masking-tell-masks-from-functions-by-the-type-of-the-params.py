@@ -1,6 +1,8 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Trees of bools, plain functions and `functools.partial` work as before."""
+"""Trees of bools, plain functions and `functools.partial` work as before, and so
+do labels that cannot be called.
+"""
 
 import jax
 import jax.numpy as jnp

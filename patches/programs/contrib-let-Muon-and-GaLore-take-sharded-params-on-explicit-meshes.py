@@ -10,7 +10,6 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 mesh = jax.make_mesh((1,), ('x',), axis_types=(AxisType.Explicit,))
 sharding = NamedSharding(mesh, PartitionSpec(None, 'x'))
 params = jax.device_put(jnp.ones((2, 3)), sharding)
-tx = optax.contrib.galore(0.1, rank=2)
-state = tx.init(params)
-updates, state = tx.update(params, state, params)
-print(jax.typeof(updates))
+for tx in (optax.contrib.muon(0.1), optax.contrib.galore(0.1, rank=2)):
+  updates, _ = tx.update(params, tx.init(params), params)
+  print(jax.typeof(updates))
