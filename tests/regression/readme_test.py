@@ -79,8 +79,8 @@ class ReadmeTest(parameterized.TestCase):
         fails()
 
   def test_costs_are_those_of_the_benchmarks(self):
-    results = (_ROOT / 'benchmarks' / 'results' / 'README.md').read_text('utf-8')
-    wanted = results.removeprefix('# Results').partition('\n![')[0]
+    page = _ROOT / 'benchmarks' / 'results' / 'README.md'
+    wanted = page.read_text('utf-8').removeprefix('# Results').partition('\n![')[0]
     # Lines of paragraphs are broken in the README.
     said = ' '.join(_README.read_text('utf-8').split())
     self.assertIn(' '.join(wanted.split()), said)
