@@ -19,7 +19,6 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from support import factories
 from support import release
 from support import runs
 from support import settings
@@ -88,7 +87,7 @@ def _is_error_of_xla(label, dtype):
 
 
 def _is_default(label):
-  return '=' not in label and not label.endswith(' of upstream')
+  return '=' not in label
 
 
 def _layouts_of(label) -> list[str]:
@@ -210,23 +209,6 @@ class SettingsTest(parameterized.TestCase):
       run(release.load)
     with self.assertRaises(type(caught.exception)):
       run(_FORK)
-
-  def test_short_form_leaves_nothing_out(self):
-    known = settings.by_label(_FORK)[1]
-    self.assertEqual({*_LABELS, _FROZEN_ON_PRISTINE}, set(known))
-    compared = {
-        label: {dtype for _, dtype in _programs_of(label)}
-        | {dtype for _, dtype, _ in _steps_of(label)}
-        for label in _LABELS
-    }
-    for label, dtypes in compared.items():
-      self.assertIn('float32', dtypes)
-      if label != _MENDED:
-        self.assertIn('bfloat16', dtypes)
-    for factory in factories.public(optax):
-      label = f'{factory}()'
-      self.assertIn('bfloat16', compared[label])
-      self.assertEqual({mode for _, _, mode in _steps_of(label)}, {'eager'})
 
   def test_what_pristine_freezes(self):
     found, wanted = (

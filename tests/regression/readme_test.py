@@ -80,7 +80,8 @@ class ReadmeTest(parameterized.TestCase):
 
   def test_costs_are_those_of_the_benchmarks(self):
     page = _ROOT / 'benchmarks' / 'results' / 'README.md'
-    wanted = page.read_text('utf-8').removeprefix('# Results').partition('\n![')[0]
+    text = page.read_text('utf-8').removeprefix('# Results')
+    wanted = text.partition('\n![')[0]
     # Lines of paragraphs are broken in the README.
     said = ' '.join(_README.read_text('utf-8').split())
     self.assertIn(' '.join(wanted.split()), said)
