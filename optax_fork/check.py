@@ -74,10 +74,8 @@ def _of_patch(patch: series.Patch, patches: list[series.Patch]) -> list[str]:
   problems = []
   if series.with_needed(patch, patches)[-1] is not patch:
     problems.append(f'{patch.name} comes before a patch that it needs.')
-  limit = _LINES.get(patch.folder, patch.changed_lines)
-  if patch.status == 'ask first':  # A feature is one patch, however long.
-    limit = patch.changed_lines
-  if patch.changed_lines > limit:
+  limit, is_feature = _LINES.get(patch.folder), patch.status == 'ask first'
+  if limit and not is_feature and patch.changed_lines > limit:
     problems.append(
         f'{patch.name} changes {patch.changed_lines} lines outside of tests;'
         f' in {patch.folder}/, it may change {limit}.'

@@ -147,11 +147,10 @@ def prove(patches: pathlib.Path) -> None:
     )
     checkout.create(tree, series.read(patches))
     write(tree, again)
-    paths = [path for path in again.rglob('*') if path.is_file()]
-    names = sorted(path.relative_to(again).as_posix() for path in paths)
+    names = [series.SERIES, series.SUMS]
+    names += (again / series.SERIES).read_text('utf-8').splitlines()
     _, *others = filecmp.cmpfiles(patches, again, names, shallow=False)
-    different = sum(others, [])
-    if different:
+    if different := sum(others, []):
       raise optax_fork.ForkError(
           f'`export` writes these in another way, see {patches}:'
           f' {", ".join(different)}. Change patches in the work tree and export'

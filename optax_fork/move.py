@@ -76,21 +76,19 @@ def move(patches: pathlib.Path, version: str) -> str:
         f' {_NEXT}\n{undo}'
     ) from error
   subjects = git.lines(tree, 'log', '--format=%s', f'{checkout.BASE}..HEAD')
-  dropped = [patch.name for patch in found if patch.subject not in subjects]
-  told = [f'{tree}: Optax {version}, then {len(subjects)} of {len(found)}']
-  told[0] += ' patches'
-  told += [
-      f'dropped {name}: the release has the same change, or has changed the'
-      ' lines of a backport. See that it does all that this did; delete its'
+  dropped = ''.join(
+      f'\ndropped {patch.name}: the release has the same change, or has changed'
+      ' the lines of a backport. See that it does all that this did; delete its'
       ' program and its lines for the docs.'
-      for name in dropped
-  ]
-  told.append(
-      f'Left to you:\n  {_NEXT}\n  say it in CHANGELOG.md, and run `tox`\n'
-      f'  git grep -n -F {old}, to say {version} where it is true of that\n'
-      + undo
+      for patch in found
+      if patch.subject not in subjects
   )
-  return '\n'.join(told)
+  return (
+      f'{tree}: Optax {version}, then {len(subjects)} of {len(found)} patches'
+      f'{dropped}\nLeft to you:\n  {_NEXT}\n  say it in CHANGELOG.md, and run'
+      f' `tox`\n  git grep -n -F {old}, to say {version} where it is true of'
+      f' that\n{undo}'
+  )
 
 
 def _write_version(root: pathlib.Path, old: str, version: str) -> None:
