@@ -24,6 +24,9 @@ from tests.support import seeds
 _ROOT = pathlib.Path(__file__).resolve().parents[1]
 _PACKAGES = pathlib.Path(optax.__file__).parents[1]
 
+# A test module asks for as many, which is too late if another one before it has
+# started JAX.
+DEVICES = {'JAX_NUM_CPU_DEVICES': '8'}
 # They fail with JAX 0.10, on the fork and on pristine 0.2.8.
 _FAIL_ON_BOTH = (
     # The objective of nnls rises by a rounding error.
@@ -116,11 +119,12 @@ def main(arguments: list[str]) -> int:
   options = ['-q', '-p', 'tests.upstream']
   options += ['-p', compilation_cache.__name__, '-p', seeds.__name__]
   options += ['-p', 'no:cacheprovider', f'--rootdir={_PACKAGES}']
+  options += [f'--confcutdir={_PACKAGES}']  # Not what is for our own tests.
   is_short = not {'--full', '--rest'} & set(arguments)
   modules = _touched() if is_short else ['optax']
   # Many tests compile the same programs; this saves a third of the time.
   with tempfile.TemporaryDirectory() as cache:
-    os.environ |= {compilation_cache.VARIABLE: f'{cache}/compiled'}
+    os.environ |= {compilation_cache.VARIABLE: f'{cache}/compiled'} | DEVICES
     return pytest.main([
         *options, *deselected, *arguments,
         *(str(_PACKAGES / name) for name in modules),
