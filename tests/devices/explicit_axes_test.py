@@ -55,7 +55,6 @@ _OPTIMIZERS = runs.optimizers(optax) | {
 }  # fmt: skip
 _IN_SHORT = (
     'lbfgs_of_some',
-    'masked_lbfgs',
     'optax.adamw',
     'optax.adaptive_grad_clip',
     'optax.contrib.galore',
@@ -173,7 +172,6 @@ def _on_one_device(label):
   return jax.device_get(_train(label, jax.tree.map(jnp.asarray, params)))
 
 
-@pytest.mark.sent
 @pytest.mark.filterwarnings('ignore')  # Of deprecated factories.
 class ExplicitAxesTest(parameterized.TestCase):
 
@@ -200,12 +198,16 @@ class ExplicitAxesTest(parameterized.TestCase):
       self.assertLessEqual(traced, wanted_traced + is_elsewhere)
 
   @parameterized.parameters(*_MESHES)
+  @pytest.mark.sent
   def test_all_that_works_on_one_device_works(self, kind):
     if kind == 'two axes':
       for label in _IN_SHORT:
         self._compare(label, kind, True)
     else:
       self._compare('optax.lbfgs', kind, False)
+
+  def test_line_search_under_a_mask(self):
+    self._compare('masked_lbfgs', 'two axes', True)
 
   @parameterized.parameters(*_MESHES)
   @pytest.mark.full  # Each optimizer is compiled.
@@ -215,6 +217,7 @@ class ExplicitAxesTest(parameterized.TestCase):
         self._compare(label, kind, is_set)
       jax.clear_caches()
 
+  @pytest.mark.sent
   def test_auxiliary_output_of_a_line_search(self):
     """It keeps its shardings, and the params are as without it."""
     mesh = _mesh('two axes')
