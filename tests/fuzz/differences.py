@@ -5,12 +5,14 @@
 import functools
 import re
 from typing import Any, NamedTuple
+import warnings
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 from fuzz import programs
+from fuzz import users_code
 from optax_fork.release import pristine
 from support import states
 
@@ -57,17 +59,18 @@ def results(program: programs.Program, library) -> Results:
     program: a program.
     library: a copy of Optax.
   """
-  found = {}
-
-  def describe(number, names):
-    if isinstance(names['out'], Exception):
-      found['raised'] = number, type(names['out']).__name__
-      return
-    for name in _VARIABLES:
-      if names.get(name) is not None:
-        found.update(_described(f'{number}.{name}', names[name]))
-
-  programs.run(program, library, describe)
+  found, names = {}, vars(users_code) | {'optax': library}
+  with warnings.catch_warnings(), pristine.by_name(library):
+    warnings.simplefilter('ignore')
+    for number, line in enumerate(program.lines):
+      names['out'] = None
+      try:
+        exec(line, names)  # pylint: disable=exec-used
+      except Exception as error:  # pylint: disable=broad-exception-caught
+        return found | {'raised': (number, type(error).__name__)}
+      for name in _VARIABLES:
+        if names.get(name) is not None:
+          found |= _described(f'{number}.{name}', names[name])
   return found
 
 
@@ -124,7 +127,7 @@ def with_pristine(program: programs.Program) -> Failure | list[str]:
 def with_option(alike: programs.Alike) -> Failure | list[str]:
   """Compares two programs on the fork that must give the same."""
   plain, found = (results(x, optax) for x in (alike.without, alike.added))
-  way = re.compile(rf'^(\d+\.state){re.escape(alike.state)}')
+  way = re.compile(rf'^(\d+\.state){re.escape(programs.OPTIONS[alike.option])}')
   found = {way.sub(r'\1', key): x for key, x in found.items()}
   if alike.option != programs.MASKS:
     # What the option has in its state, or in a raw model.
