@@ -53,12 +53,7 @@ def _described(name: str, tree: Any) -> Results:
 
 
 def results(program: programs.Program, library) -> Results:
-  """Returns leaves and structure of every variable after every line.
-
-  Args:
-    program: a program.
-    library: a copy of Optax.
-  """
+  """Returns leaves and structure of every variable after every line."""
   found, names = {}, vars(users_code) | {'optax': library}
   with warnings.catch_warnings(), pristine.by_name(library):
     warnings.simplefilter('ignore')
@@ -74,34 +69,22 @@ def results(program: programs.Program, library) -> Results:
   return found
 
 
-def differing(old: Results, new: Results) -> list[str]:
-  """Returns what differs, as far as both came."""
-  stop = min(r.get('raised', _NEVER)[0] for r in (old, new))
-  missing = object()
-  return [
-      key
-      for key in dict.fromkeys([*old, *new])
-      if (key == 'raised' or int(key.partition('.')[0]) < stop)
-      and old.get(key, missing) != new.get(key, missing)
-  ]
-
-
 class Failure(NamedTuple):
-  """What is wrong with a program.
+  """What is wrong with a program."""
 
-  Attributes:
-    kind: what is alike for programs that have the same cause.
-    text: what differs.
-  """
-
-  kind: str
+  kind: str  # What is alike for programs that have the same cause.
   text: str
 
 
 def _outcome(old: Results, new: Results) -> Failure | list[str]:
-  """Says what differs; if nothing does, what is equal, in words."""
-  differs = differing(old, new)
+  """Says what differs, as far as both came, or what is equal, in words."""
   was, found = (r.get('raised', _NEVER) for r in (old, new))
+  differs = [
+      key
+      for key in dict.fromkeys([*old, *new])
+      if old.get(key, '') != new.get(key, '')
+      and (key == 'raised' or int(key.partition('.')[0]) < min(was, found)[0])
+  ]
   if not differs or differs == ['raised'] and found[0] > was[0]:
     steps = ['got past the first use'] * (was[0] > 4)
     return [*steps, 'works on the fork alone' if differs else 'equal']
@@ -134,7 +117,8 @@ def with_option(alike: programs.Alike) -> Failure | list[str]:
     is_leaf = lambda key: not key.endswith((' is', ' has'))
     plain = {key: x for key, x in plain.items() if is_leaf(key)}
     found = {k: x for k, x in found.items() if k in plain or k == 'raised'}
-  if (raised := plain.get('raised')) and found.get('raised', _NEVER) >= raised:
+  raised = plain.get('raised')
+  if raised and found.get('raised', _NEVER)[0] >= raised[0]:
     # What fails without may fail later with it, or not at all.
     found |= {'raised': raised}
   outcome = _outcome(plain, found)

@@ -17,18 +17,7 @@ import pytest
 
 
 def _run(request, record_property, draw, check, short, full, part=0):
-  """Checks so many programs, the first or those of a later part.
-
-  Args:
-    request: pytest's.
-    record_property: pytest's.
-    draw: a function of choices.
-    check: a function of what is drawn, which returns what it gives, in words,
-      or a `differences.Failure`.
-    short: the number of programs.
-    full: that with `--full`.
-    part: how many times as many come before them.
-  """
+  """Checks so many programs, the first or those of a later part."""
   is_full = request.config.getoption('--full')
   count = full if is_full else short
   seed = request.config.getoption('--hypothesis-seed')

@@ -29,16 +29,22 @@ class Diverged(ValueError):
   pass
 
 
-def is_float(leaf):
-  return jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)
+is_float = lambda x: jnp.issubdtype(jnp.result_type(x), jnp.inexact)
+is_matrix = lambda x: jnp.ndim(x) > 1
+is_low = lambda x: jnp.result_type(x) in (jnp.bfloat16, jnp.float16)
+at_floats = lambda f, tree: jax.tree.map(lambda x: f(x) if is_float(x) else x, tree)
+times = lambda tree, number: at_floats(lambda x: x * number, tree)
+cast = lambda tree, dtype: at_floats(lambda x: jnp.asarray(x, dtype), tree)
+decayed = lambda count: 0.5 * 0.9**count
+matrices = lambda params: jax.tree.map(is_matrix, params)
+groups = lambda params: jax.tree.map(lambda p: 'xy'[is_matrix(p)], params)
 
 
-def is_matrix(leaf):
-  return jnp.ndim(leaf) > 1
-
-
-def is_low(leaf):
-  return jnp.result_type(leaf) in (jnp.bfloat16, jnp.float16)
+def without(tree, number):
+  leaves, treedef = jax.tree.flatten(tree)
+  floats = [i for i, leaf in enumerate(leaves) if is_float(leaf)]
+  leaves[floats[number % len(floats)]] = None
+  return treedef.unflatten(leaves)
 
 
 def grads_of(params):
@@ -60,44 +66,13 @@ def loss(x, p=1.0, self=0.0):
   )
 
 
-def decayed(count):
-  return 0.5 * 0.9**count
-
-
-def matrices(params):
-  return jax.tree.map(is_matrix, params)
-
-
-def groups(params):
-  return jax.tree.map(lambda p: 'xy'[is_matrix(p)], params)
-
-
-def times(tree, number):
-  return jax.tree.map(lambda x: x * number if is_float(x) else x, tree)
-
-
-def cast(tree, dtype):
-  as_dtype = lambda x: jnp.asarray(x, dtype) if is_float(x) else x
-  return jax.tree.map(as_dtype, tree)
-
-
-def without(tree, number):
-  leaves, treedef = jax.tree.flatten(tree)
-  floats = [i for i, leaf in enumerate(leaves) if is_float(leaf)]
-  leaves[floats[number % len(floats)]] = None
-  return treedef.unflatten(leaves)
+# What users write in place of `update`.
+nest = lambda updates, state, params=None: ({'nested': updates}, state)
+drop = lambda updates, state, params=None: (jax.tree.leaves(updates)[:1], state)
 
 
 def remember(updates, state, params=None):
-  return jax.tree.map(lambda u: 2 * u, updates), Seen(state.steps + 1, updates)
-
-
-def nest(updates, state, params=None):
-  return {'nested': updates}, state
-
-
-def drop(updates, state, params=None):
-  return jax.tree.leaves(updates)[:1], state
+  return times(updates, 2), Seen(state.steps + 1, updates)
 
 
 def diverge(updates, state, params=None):
@@ -106,8 +81,7 @@ def diverge(updates, state, params=None):
 
 def norm_of_params(updates, state, params):
   arrays = (p for p in jax.tree.leaves(params) if hasattr(p, 'dtype'))
-  norm = sum(jnp.sum(jnp.abs(p)) for p in arrays)
-  return jax.tree.map(lambda u: u * norm, updates), state
+  return times(updates, sum(jnp.sum(jnp.abs(p)) for p in arrays)), state
 
 
 def by_extra(updates, state, params=None, **extra_args):
@@ -116,7 +90,9 @@ def by_extra(updates, state, params=None, **extra_args):
 
 
 def large(updates, step, params):
-  norms = [jnp.linalg.norm(jnp.asarray(p)) for p in jax.tree.leaves(params)]
+  """A function that says what `MultiSteps` skips."""
+  arrays = (p for p in jax.tree.leaves(params) if hasattr(p, 'dtype'))
+  norms = [jnp.linalg.norm(p) for p in arrays if is_float(p)]
   return sum(norms) > 3, {'norms': norms}
 
 
