@@ -39,14 +39,7 @@ class Program(NamedTuple):
 
 
 def _program(params, optimizer, trees, uses) -> Program:
-  """Returns a program.
-
-  Args:
-    params: a tree of the texts of its leaves.
-    optimizer: the text of an optimizer, with numbers of `trees` as `<0>`.
-    trees: masks and labels.
-    uses: lines that use `params`, `grads`, `tx` and `state`.
-  """
+  """Returns a program; `<0>` in an optimizer is the first of the trees."""
   params = repr(params)
   if optimizer.startswith('optax.lookahead('):
     params = f'optax.LookaheadParams.init_synced({params})'
@@ -62,11 +55,7 @@ def _program(params, optimizer, trees, uses) -> Program:
 
 
 class Choices:
-  """What something is drawn by, so that it can be drawn again, and shorter.
-
-  Attributes:
-    made: the number of each choice.
-  """
+  """What something is drawn by, so that it can be drawn again, and shorter."""
 
   def __init__(self, given: Sequence[int] = (), source=None):
     """Makes choices: those given, then of a `random.Random` or the first."""
@@ -83,9 +72,7 @@ class Choices:
     return options[number]
 
 
-def shortest(
-    draw: Callable[[Choices], Any], made: list[int], fails: Callable[[Any], bool]
-) -> Any:
+def shortest(draw: Callable[[Choices], Any], made: list[int], fails):
   """Returns the shortest that fails as well, of those tried."""
   best = draw(Choices(made))
   for size in (16, 8, 4, 2, 1, 1):
@@ -152,8 +139,8 @@ def _collapsed(tree):
 _VALUES = {
     'k': '2', 'max_consecutive_errors': '1', 'max_backtracking_steps': '3',
     'max_linesearch_steps': '3', 'memory_size': '2', 'seed': '0',
-    'sync_period': '2', 'min_dim_size_to_factor': '2', 'weight_decay': '.1|0|0.',
-    'momentum': '0.9', 'b1': '0.5|0', 'b2': '0.5|0', 'eps': '1e-3|0.0',
+    'sync_period': '2', 'min_dim_size_to_factor': '2', 'momentum': '0.9',
+    'weight_decay': '.1|0|0.', 'b1': '0.5|0', 'b2': '0.5|0', 'eps': '1e-3|0.0',
     'learning_rate': '0.1|0.1|1|0.5|decayed', 'step_size_fn': 'decayed',
     'mu_dtype': "jnp.bfloat16|'float32'", 'state_dtype': 'jnp.bfloat16',
     'accumulator_dtype': "jnp.bfloat16|'float32'", 'nesterov': 'True',
@@ -173,7 +160,7 @@ _RATES = (
 )  # fmt: skip
 _INNER = (
     'adv_optimizer', 'base_optimizer', 'fast_optimizer', 'inner', 'optimizer',
-    'tx',
+    'tx', 'transforms',
 )  # fmt: skip
 # They print, they are slow, or they want a loss or a key of another kind.
 _LEFT_OUT = (
@@ -210,67 +197,77 @@ _OWN = (
 MASKS = 'choices of optax.masks'
 
 
-class _Factory:
+class _Factory(NamedTuple):
   """A factory of optimizers, and what it can be given."""
 
-  def __init__(self, label, factory):
-    self.name, self.parameters = label, inspect.signature(factory).parameters
-    self.short_name = label.removeprefix('optax.')
-    known = {*_VALUES, 'mask'}
-    self.required = [
-        key
-        for key, parameter in self.parameters.items()
-        if parameter.default is inspect.Parameter.empty or key == 'freeze_mask'
-    ]
-    self.optional = [
-        k for k in self.parameters if k in known and k not in self.required
-    ]
-    self.is_wrapper = not {*_INNER, 'transforms'}.isdisjoint(self.required)
-    self.is_slow = any(name in label for name in _SLOW)
+  name: str
+  required: list[str]
+  optional: list[str]
+  parameters: list[str]
+
+  @property
+  def short_name(self):
+    return self.name.removeprefix('optax.')
+
+  @property
+  def is_wrapper(self):
+    return not {*_INNER}.isdisjoint(self.required)
+
+  @property
+  def is_slow(self):
+    return any(name in self.name for name in _SLOW)
+
+  @property
+  def has_numbers(self):
+    keys = {*self.required, *self.optional}
     # Noise is drawn of the dtype of the updates; COCOB subtracts params.
-    keys, numbers = {*self.required, *self.optional}, {
-        'learning_rate', 'weight_decay', 'b1', 'decay', 'step_size'
-    }  # fmt: skip
-    self.has_numbers = bool(keys & numbers) and not (
-        self.is_wrapper or self.is_slow or 'seed' in keys or 'cocob' in label
+    is_other = 'seed' in keys or 'cocob' in self.name
+    numbers = {'learning_rate', 'weight_decay', 'b1', 'decay', 'step_size'}
+    return bool(keys & numbers) and not (
+        self.is_wrapper or self.is_slow or is_other
     )
-    # What 0.2.8 needs in `static_args`; that the fork does not is a row.
-    self.static = [
+
+  @property
+  def static(self):
+    """What 0.2.8 needs in `static_args`; that the fork does not is a row."""
+    name = factories.name_of(self.name)
+    return [
         key
         for key in self.parameters
         if key.endswith(('mask', 'measure', 'clip_value_fn', 'decay_rate_fn'))
         or 'dtype' in key
-        or factories.name_of(label) in settings.PYTHON_NUMBERS.get(key, ())
+        or name in settings.PYTHON_NUMBERS.get(key, ())
     ]
 
 
 @functools.cache
 def _factories() -> list[_Factory]:
-  return [
-      _Factory(label, factory)
-      for label, factory in factories.public(pristine.load()).items()
-      if factories.name_of(label) not in _LEFT_OUT
-  ]
+  found = []
+  for label, factory in factories.public(pristine.load()).items():
+    if factories.name_of(label) in _LEFT_OUT:
+      continue
+    keys, none = inspect.signature(factory).parameters, inspect.Parameter.empty
+    required = [
+        k for k, p in keys.items() if p.default is none or k == 'freeze_mask'
+    ]
+    known = {*_VALUES, 'mask'}.difference(required)
+    optional = [k for k in keys if k in known]
+    found.append(_Factory(label, required, optional, [*keys]))
+  return found
 
 
 class _Optimizers:
   """Draws optimizers for params.
 
-  Attributes:
-    trees: masks and labels.
-    choices: the texts of `optax.masks` that choose the same, if asked for.
+  Masks and labels go into `trees`; what chooses the same, into `choices`.
   """
 
   def __init__(self, choices, params, option=''):
-    """Draws for params, and for an option that is to change nothing."""
-    self._of, self._params, self._by_choice = choices.of, params, option == MASKS
+    self._of, self._params, self._option = choices.of, params, option
     self.trees, self.choices = [], []
-    known = _factories()
-    self._keeps_structure = bool(option)
-    if option:
-      known = [f for f in known if 'measure' not in f.name]
-    if self._by_choice:  # A vector has no paths.
-      known = [f for f in known if f.short_name != 'flatten']
+    # Updates keep their structure, and a vector has no paths.
+    out = 'measure' * bool(option) + '|flatten' * (option == MASKS)
+    known = [f for f in _factories() if not out or not re.search(out, f.name)]
     self._wrappers = [f for f in known if f.is_wrapper]
     self._others = [f for f in known if not f.is_wrapper]
 
@@ -278,7 +275,7 @@ class _Optimizers:
     kinds = [self._plain] * 3 + [self._injected] * 3 + [self._own]
     if depth < 2:
       kinds += [self._wrapper] * 4 + [self._combined, self._multi_steps]
-      kinds += [self._overridden] * (not self._keeps_structure)
+      kinds += [self._overridden] * (not self._option)
     return self._of(*kinds)(depth)
 
   def _choice(self, depth=0):
@@ -310,7 +307,7 @@ class _Optimizers:
 
   def tree(self, yes, no):
     """Draws a mask or labels."""
-    if self._by_choice and self._of(True, True, True, False):
+    if self._option == MASKS and self._of(True, True, True, False):
       text, tree = self._choice()
       if not any(jax.tree.leaves(tree)):  # That is an error or a warning.
         text, tree = f'~({text})', jax.tree.map(lambda _: True, tree)
@@ -326,13 +323,14 @@ class _Optimizers:
     return f'<{len(self.trees) - 1}>'
 
   def _argument(self, key, depth):
-    if key in _INNER:
-      return self.any(depth + 1)
     if key == 'transforms':
       return f"{{'x': {self.any(depth + 1)}, 'y': {self.any(depth + 1)}}}"
+    if key in _INNER:
+      return self.any(depth + 1)
     if key == 'param_labels' or key.endswith('mask'):
       is_mask = key != 'param_labels'
-      if key != 'freeze_mask' and not self._by_choice and self._of(0, 0, 1):
+      is_tree = key == 'freeze_mask' or self._option == MASKS  # A row.
+      if not is_tree and self._of(False, False, True):
         return 'matrices' if is_mask else 'groups'
       return self.tree(*((True, False) if is_mask else 'xy'))
     return self._of(*_VALUES.get(key, '0.1').split('|'))
@@ -374,7 +372,7 @@ class _Optimizers:
 
   def _own(self, depth):
     del depth
-    functions = self._of(*_OWN[: 4 if self._keeps_structure else None])
+    functions = self._of(*_OWN[: 4 if self._option else None])
     extra = 'ExtraArgs' * functions.endswith('by_extra')
     return f'optax.GradientTransformation{extra}({functions})'
 
@@ -445,10 +443,10 @@ _EAGER = (
     'updates, state = tx.update(grads, state)',
     *_KEYWORDS,
     'state = jax.device_get(state)',
-    'state = copy.deepcopy(state)',
-    'state = pickle.loads(pickle.dumps(state))',
+    'state = copied(state)',
+    'state = pickled(state)',
     'state = jax.tree.map(lambda x: x, state)',
-    'state = serialization.from_bytes(state, serialization.to_bytes(state))',
+    'state = restored(state)',
     'out = tx.init(jax.eval_shape(lambda p: p, params))',
     'out = jax.eval_shape(tx.init, params)',
     'out = jax.eval_shape(tx.update, grads, state, params)',
@@ -518,6 +516,7 @@ _HAS_ROW = '|'.join((
     r'eval_params(?!.*tx = optax\.contrib\.schedule_free)',
     # test_hyperparam_dtype
     r'(cast\(|hyperparams\[.*bfloat16\)).*hyperparam_dtype',
+    r'hyperparam_dtype=.*_dtype=jnp\.bfloat16',
     # Both fail, with other exceptions.
     r'init\(jax\.eval_shape.*(schedule_free|\bdog\b|measure)',
 ))  # fmt: skip
@@ -559,13 +558,7 @@ def program(choices: Choices) -> Program:
 
 
 class Alike(NamedTuple):
-  """A program, and one with an option that changes nothing.
-
-  Attributes:
-    without: the program.
-    option: the option's text.
-    added: the program with it.
-  """
+  """A program, and one with an option that changes nothing."""
 
   without: Program
   option: str

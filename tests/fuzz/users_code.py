@@ -3,7 +3,7 @@
 """What random programs use beside Optax, so that it is the same for all."""
 
 # pylint: disable=missing-function-docstring,missing-class-docstring
-# pylint: disable=unused-argument,unused-import
+# pylint: disable=unused-argument,unnecessary-lambda-assignment
 import copy
 import functools
 import pickle
@@ -30,11 +30,18 @@ class Diverged(ValueError):
 
 
 is_float = lambda x: jnp.issubdtype(jnp.result_type(x), jnp.inexact)
-is_matrix = lambda x: jnp.ndim(x) > 1
+is_matrix = lambda x: np.ndim(x) > 1
 is_low = lambda x: jnp.result_type(x) in (jnp.bfloat16, jnp.float16)
-at_floats = lambda f, tree: jax.tree.map(lambda x: f(x) if is_float(x) else x, tree)
-times = lambda tree, number: at_floats(lambda x: x * number, tree)
-cast = lambda tree, dtype: at_floats(lambda x: jnp.asarray(x, dtype), tree)
+at_floats = lambda tree, f: jax.tree.map(
+    lambda x: f(x) if is_float(x) else x, tree
+)
+times = lambda tree, number: at_floats(tree, lambda x: x * number)
+cast = lambda tree, dtype: at_floats(tree, lambda x: jnp.asarray(x, dtype))
+copied = copy.deepcopy
+pickled = lambda state: pickle.loads(pickle.dumps(state))
+restored = lambda state: serialization.from_bytes(
+    state, serialization.to_bytes(state)
+)
 decayed = lambda count: 0.5 * 0.9**count
 matrices = lambda params: jax.tree.map(is_matrix, params)
 groups = lambda params: jax.tree.map(lambda p: 'xy'[is_matrix(p)], params)
