@@ -50,9 +50,9 @@ def test_programs_give_what_they_give_on_pristine(
     request, record_property, part
 ):
   check = differences.with_pristine
-  _run(request, record_property, programs.program, check, 20, 1_000, part)
+  _run(request, record_property, programs.program, check, 16, 1_000, part)
 
 
 def test_option_that_changes_nothing(request, record_property):
   check = differences.with_option
-  _run(request, record_property, programs.with_option, check, 40, 1_000)
+  _run(request, record_property, programs.with_option, check, 30, 1_000)
