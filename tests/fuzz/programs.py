@@ -605,7 +605,9 @@ def with_option(choices: Choices) -> Alike:
     optimizer = f'{factory.name}({arguments})'
     added = option.format(factory.name, static, arguments)
   else:
-    optimizer = added = optimizers.any(1)
+    # A wrapper keeps from `MultiSteps` what it is given beside.
+    optimizer = f'optax.with_extra_args_support({optimizers.any(1)})'
+    added = optimizer
     if is_raw:
       params, more = ({'raw': x, 'p': params} for x in (None, _Text(other)))
       optimizers.trees = [{'raw': None, 'p': x} for x in optimizers.trees]
