@@ -516,7 +516,7 @@ _HAS_ROW = '|'.join((
     r'eval_params(?!.*tx = optax\.contrib\.schedule_free)',
     # test_hyperparam_dtype
     r'(cast\(|hyperparams\[.*bfloat16\)).*hyperparam_dtype',
-    r'hyperparam_dtype=.*_dtype=jnp\.bfloat16',
+    r'hyperparam_dtype=.*(_dtype=jnp\.bfloat16|measure)',
     # Both fail, with other exceptions.
     r'init\(jax\.eval_shape.*(schedule_free|\bdog\b|measure)',
 ))  # fmt: skip
