@@ -3,112 +3,114 @@
 """All benchmarks: `python -m benchmarks`, or a part of them: `--help`."""
 
 import argparse
+import functools
+import json
 import pathlib
 import re
 
 from benchmarks import adamw
-from benchmarks import eager
 from benchmarks import engine
-from benchmarks import frozen
 from benchmarks import lbfgs
-from benchmarks import masks
-from benchmarks import measured
-from benchmarks import raw_models
+from benchmarks import models
 from benchmarks import report
 from benchmarks import solves
 import jax
+import optax
 import optax_fork
+from optax_fork import pin
+from optax_fork import series
+from optax_fork import status
 import tqdm
 
-_ROUNDS = 15
-_QUICK_ROUNDS = 2
+_FOLDER = pathlib.Path(__file__).resolve().parent
 
 
 def _arguments() -> argparse.Namespace:
   parser = argparse.ArgumentParser('benchmarks', description=__doc__)
-  parser.add_argument(
-      '--quick', action='store_true', help='small sizes, to see that it runs'
-  )
+  flag = functools.partial(parser.add_argument, action='store_true')
+  flag('--quick', help='small sizes, to see that it runs')
+  flag('--list', help='name the cases')
+  flag('--report', help='run nothing: write the page of the results anew')
   parser.add_argument('--only', metavar='REGEX', help='cases to run, by name')
-  parser.add_argument('--rounds', type=int, help=f'at most, or {_ROUNDS}')
-  parser.add_argument('--list', action='store_true', help='name the cases')
   parser.add_argument(
-      '--report',
-      action='store_true',
-      help='run nothing: write tables and pictures of the results that are in'
-      ' the directory anew',
-  )
-  parser.add_argument(
-      '--out',
-      type=pathlib.Path,
-      default=pathlib.Path(__file__).parent / 'results',
+      '--out', type=pathlib.Path, default=_FOLDER / 'results',
       help='the directory for results (benchmarks/results)',
-  )
-  arguments = parser.parse_args()
-  of_a_run = 'quick', 'only', 'rounds', 'list'
-  if arguments.report and any(getattr(arguments, name) for name in of_a_run):
-    parser.error(
-        '--report runs nothing, so it goes with none of'
-        f' {", ".join(f"--{name}" for name in of_a_run)}'
+  )  # fmt: skip
+  return parser.parse_args()
+
+
+def _digest() -> str:
+  """Returns the digest of ``SHA256SUMS``, which names the series.
+
+  Raises:
+    ForkError: when the imported Optax is not the fork as it was built, or
+      was built from other patches than those of this checkout.
+  """
+  status.intact()
+  sums = _FOLDER.parent / 'patches' / series.SUMS
+  root = pathlib.Path(optax.__file__).parents[1]
+  wanted = pin.read_sums(sums)
+  # It holds the version, so it is not as its patch leaves it.
+  wanted.pop('optax/__init__.py', None)
+  if problems := pin.compare(root, wanted):
+    raise optax_fork.ForkError(
+        f'The fork in {root} was built from other patches than {sums} names:'
+        f' {"; ".join(problems)}. Install the one of this checkout:'
+        ' pip install ".[bench]"'
     )
-  if arguments.rounds is None:
-    arguments.rounds = _QUICK_ROUNDS if arguments.quick else _ROUNDS
-  if arguments.rounds < 1:
-    parser.error('--rounds must be positive')
-  return arguments
-
-
-def _series(whole: bool) -> str:
-  """Returns the digest of the series; a part of a run goes without one."""
-  try:
-    return measured.digest()
-  except optax_fork.ForkError as error:
-    if whole:
-      raise SystemExit(f'error: {error}') from error
-    return f'unknown: {error}'
+  return pin.sha256(sums.read_bytes())
 
 
 def main() -> None:
   arguments = _arguments()
   if arguments.report:
-    try:
-      print(report.rewrite(arguments.out))
-    except optax_fork.ForkError as error:
-      raise SystemExit(f'error: {error}') from error
+    print(report.rewrite(arguments.out))
     return
   chosen = [
       case
-      for group in (adamw, lbfgs, solves, masks, frozen, raw_models, eager)
+      for group in (adamw, lbfgs, solves, models)
       for case in group.cases(arguments.quick)
       if re.search(arguments.only or '', case.name)
   ]
   if not chosen:
-    raise SystemExit(f'No case matches {arguments.only!r}: see --list.')
+    raise optax_fork.ForkError(
+        f'No case matches {arguments.only!r}: see --list.'
+    )
   if arguments.list:
     print('\n'.join(case.name for case in chosen))
     return
+  try:
+    digest = _digest()
+  except optax_fork.ForkError as error:
+    if not arguments.quick and not arguments.only:
+      raise
+    digest = f'unknown: {error}'  # It is a part of a run.
   # What an earlier run compiled must not make this one faster.
   jax.config.update('jax_enable_compilation_cache', False)
-  records = []
-  environment = report.environment(
-      _series(whole=not arguments.quick and not arguments.only)
-  )
+  rounds = 2 if arguments.quick else 15
+  environment, records = report.environment(digest), []
   # None: no bar where there is no terminal, such as in a log.
   with tqdm.tqdm(chosen, unit='case', disable=None) as progress:
     for case in progress:
       progress.set_description(case.name)
-      records.append(engine.measure(case, arguments.rounds))
+      records.append(engine.measure(case, rounds))
       for name, result in records[-1]['candidates'].items():
         if 'not_run' in result:
           progress.write(f'not run: {case.name}: {name}: {result["not_run"]}')
   results = {
       'environment': environment,
       'quick': arguments.quick,
-      'rounds': arguments.rounds,
+      'rounds': rounds,
       'cases': records,
   }
-  print(report.write(results, arguments.out))
+  arguments.out.mkdir(parents=True, exist_ok=True)
+  text = json.dumps(results, indent=1) + '\n'
+  (arguments.out / report.RESULTS).write_text(text, 'utf-8')
+  print(report.rewrite(arguments.out))
 
 
 if __name__ == '__main__':
-  main()
+  try:
+    main()
+  except optax_fork.ForkError as failed:
+    raise SystemExit(f'error: {failed}') from failed

@@ -3,10 +3,9 @@
 """AdamW with masked weight decay: steps, tracing, compiling, init."""
 
 import functools
-from typing import Any, Callable, Iterator, NamedTuple
+from typing import Any, Iterator, NamedTuple
 
 from benchmarks import engine
-from benchmarks import peers
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -14,10 +13,6 @@ import numpy as np
 
 _RATE = 1e-3
 _DECAY = 1e-2
-_CHECKED_STEPS = 3
-_MOVED = 7  # Params, grads and two moments are read, all but grads are written.
-
-PyTree = Any
 
 
 class Layer(eqx.Module):
@@ -31,20 +26,19 @@ class Net(eqx.Module):
   layers: list[Layer]
 
 
-class CallableNet(Net):
-
-  def __call__(self, x):
-    for layer in self.layers:
-      x = jnp.tanh(layer.weight @ x + layer.bias)
-    return x
-
-
 class Layout(NamedTuple):
   """Params by name, as shapes, and the mask of those that decay."""
 
   name: str
-  shapes: PyTree
-  mask: PyTree
+  shapes: engine.PyTree
+  mask: engine.PyTree
+
+  def arrays(self, seed: int) -> engine.PyTree:
+    generator = np.random.default_rng(seed)
+    return jax.tree.map(
+        lambda x: jnp.asarray(generator.standard_normal(x.shape, np.float32)),
+        self.shapes,
+    )
 
 
 def _shape(*shape: int) -> jax.ShapeDtypeStruct:
@@ -55,23 +49,15 @@ def _leaves(count: int, size: int) -> Layout:
   """Returns a list of leaves, of which every second one decays."""
   leaves = 'leaf' if count == 1 else 'leaves'
   name = f'{count:,} {leaves} of {size:,}'
-  shapes = [_shape(size)] * count
-  return Layout(name, shapes, [i % 2 == 0 for i in range(count)])
+  mask = [i % 2 == 0 for i in range(count)]
+  return Layout(name, [_shape(size)] * count, mask)
 
 
-def _module(kind: type[Net], name: str, layers: int, width: int) -> Layout:
+def _module(layers: int, width: int) -> Layout:
   """Returns a model whose weights decay, and its biases don't."""
-  made = lambda weight, bias: kind([Layer(weight, bias)] * layers)
+  made = lambda weight, bias: Net([Layer(weight, bias)] * layers)
   shapes = made(_shape(width, width), _shape(width))
-  return Layout(f'{name}, {2 * layers} leaves', shapes, made(True, False))
-
-
-def _arrays(shapes: PyTree, seed: int) -> PyTree:
-  generator = np.random.default_rng(seed)
-  return jax.tree.map(
-      lambda x: jnp.asarray(generator.standard_normal(x.shape, np.float32)),
-      shapes,
-  )
+  return Layout(f'module, {2 * layers} leaves', shapes, made(True, False))
 
 
 def _adamw(optax: Any, layout: Layout, kind: str) -> Any:
@@ -84,169 +70,103 @@ def _adamw(optax: Any, layout: Layout, kind: str) -> Any:
   elif kind == 'no mask':
     mask = None
   elif kind == 'injected':
-    adamw = optax.inject_hyperparams(adamw)
-  elif kind == 'injected, static_args':
     adamw = optax.inject_hyperparams(adamw, static_args='mask')
   return adamw(_RATE, weight_decay=_DECAY, mask=mask)
 
 
-class _Optimizer:
-  """AdamW of the fork or of pristine Optax, and its step."""
+def _ready(
+    measure: str, layout: Layout, library: str, kind: str
+) -> engine.Ready:
+  """Returns AdamW of the fork or of pristine Optax, and what is timed of it."""
+  optax = engine.optax_of(library)
+  init, update = _adamw(optax, layout, kind)
 
-  def __init__(self, library: str, layout: Layout, kind: str):
-    optax = peers.optax_of(library)
-    self.init, self._update = _adamw(optax, layout, kind)
-    self._apply = optax.apply_updates
-    self._shapes = layout.shapes
+  def step(params, state, grads):
+    updates, state = update(grads, state, params)
+    return optax.apply_updates(params, updates), state
 
-  def step(self, params: PyTree, state: PyTree, grads: PyTree):
-    updates, state = self._update(grads, state, params)
-    return self._apply(params, updates), state
+  # Else JAX remembers what it traced and nothing is left to time.
+  jitted = lambda: jax.jit(functools.partial(step), donate_argnums=(0, 1))
 
-  def jitted(self):
-    # Else JAX remembers what it traced and nothing is left to time.
-    step = functools.partial(self.step)
-    return jax.jit(step, donate_argnums=(0, 1))
+  def lowered():
+    state = jax.eval_shape(init, layout.shapes)
+    return jitted().lower(layout.shapes, state, layout.shapes)
 
-  def lowered(self):
-    state = jax.eval_shape(self.init, self._shapes)
-    return self.jitted().lower(self._shapes, state, self._shapes)
-
-
-def _stepping(make: Callable[[], _Optimizer], shapes: PyTree, jit: bool):
-  optimizer = make()
-  step = optimizer.jitted() if jit else optimizer.step
-  params, grads = _arrays(shapes, 0), _arrays(shapes, 1)
-  state = jax.tree.map(jnp.copy, optimizer.init(params))
-
-  def run():
-    nonlocal params, state
-    params, state = jax.block_until_ready(step(params, state, grads))
-
-  for _ in range(_CHECKED_STEPS):
-    run()
-  return engine.Ready(run, answer=jax.tree.map(np.asarray, params))
-
-
-def _initializing(make: Callable[[], _Optimizer], shapes: PyTree):
-  optimizer, params = make(), _arrays(shapes, 0)
-  return engine.Ready(lambda: jax.block_until_ready(optimizer.init(params)))
-
-
-def _lowering(make: Callable[[], _Optimizer], shapes: PyTree):
-  del shapes
-  optimizer = make()
-  return engine.Ready(optimizer.lowered)
-
-
-def _compiling(make: Callable[[], _Optimizer], shapes: PyTree):
-  del shapes
-  optimizer = make()
-  return engine.Ready(lambda lowered: lowered.compile(), optimizer.lowered)
+  if measure == 'trace and lower':
+    return engine.Ready(lowered)
+  if measure == 'compile':
+    return engine.Ready(lambda traced: traced.compile(), lowered)
+  params = layout.arrays(0)
+  if measure == 'init':
+    return engine.Ready(lambda: jax.block_until_ready(init(params)))
+  ready = engine.stepping(
+      jitted() if measure == 'step' else step,
+      params, init(params), layout.arrays(1),
+  )  # fmt: skip
+  if kind == 'no mask':
+    ready.answer = None  # All params decay, which is another problem.
+  return ready
 
 
 def _torch(layout: Layout) -> engine.Ready:
   """Returns PyTorch's AdamW with a group that decays, and one that doesn't."""
-  torch, device = peers.torch_and_device()
-  tensors = lambda seed: [
-      torch.tensor(np.asarray(x), device=device)
-      for x in jax.tree.leaves(_arrays(layout.shapes, seed))
-  ]
-  params = tensors(0)
-  for param, grad in zip(params, tensors(1)):
-    param.grad = grad
-  mask = jax.tree.leaves(layout.mask)
-  group = lambda decays: [p for p, m in zip(params, mask) if m == decays]
-  groups = [
-      {'params': group(True), 'weight_decay': _DECAY},
-      {'params': group(False), 'weight_decay': 0.0},
-  ]
-  optimizer = torch.optim.AdamW(
-      [g for g in groups if g['params']], lr=_RATE, fused=True
-  )
+  import torch  # pylint: disable=import-outside-toplevel
 
-  def run():
+  device = 'cuda' if jax.default_backend() == 'gpu' else 'cpu'
+  params, grads = (
+      [
+          torch.tensor(np.asarray(x), device=device)
+          for x in jax.tree.leaves(layout.arrays(seed))
+      ]
+      for seed in (0, 1)
+  )
+  groups = [dict(params=[], weight_decay=decay) for decay in (0.0, _DECAY)]
+  for param, grad, decays in zip(params, grads, jax.tree.leaves(layout.mask)):
+    param.grad = grad
+    groups[decays]['params'].append(param)
+  groups = [group for group in groups if group['params']]
+  optimizer = torch.optim.AdamW(groups, lr=_RATE, fused=True)
+
+  def step(params, state):
     optimizer.step()
     if device == 'cuda':
       torch.cuda.synchronize()
+    return params, state
 
-  for _ in range(_CHECKED_STEPS):
-    run()
-  return engine.Ready(run, answer=[p.cpu().numpy().copy() for p in params])
-
-
-def _without_answer(factory: Callable[[], engine.Ready]) -> engine.Ready:
-  ready = factory()
-  ready.answer = None  # All params decay, which is another problem.
+  ready = engine.stepping(step, (), ())
+  ready.answer = [p.cpu().numpy().copy() for p in params]
   return ready
 
 
-def _candidate(
-    factory: Callable[..., Any], library: str, layout: Layout, kind: str
-) -> Callable[[], engine.Ready]:
-  make = functools.partial(_Optimizer, library, layout, kind)
-  return functools.partial(factory, make, layout.shapes)
-
-
-def _case(
-    measure: str, layout: Layout, kind: str, factory: Callable[..., Any]
-) -> engine.Case:
+def _case(measure: str, layout: Layout, kind: str) -> engine.Case:
   """Returns one case: masked and unmasked, of the fork and pristine."""
-  candidate = lambda library, kind: _candidate(factory, library, layout, kind)
-  libraries = (peers.FORK, peers.PRISTINE)
+  candidate = functools.partial(functools.partial, _ready, measure, layout)
+  libraries = (engine.FORK, engine.PRISTINE)
   candidates = {library: candidate(library, kind) for library in libraries}
   if kind == 'mask tree':  # Once is enough.
     for library in libraries:
-      candidates[f'{library}, no mask'] = functools.partial(
-          _without_answer, candidate(library, 'no mask')
-      )
-  name, moved = f'adamw overhead/{measure}/{layout.name}/{kind}', None
-  if measure == 'step':
+      candidates[f'{library}, no mask'] = candidate(library, 'no mask')
+  name = f'adamw overhead/{measure}/{layout.name}/{kind}'
+  if kind == 'injected':
+    name = f'adamw injected/step, {layout.name}'
+  elif measure == 'step':
     name = f'adamw step/{layout.name}'
     candidates['PyTorch'] = functools.partial(_torch, layout)
-    moved = _MOVED * 4 * sum(x.size for x in jax.tree.leaves(layout.shapes))
-  return engine.Case(name, candidates, bytes_moved=moved, tolerance=1e-5)
-
-
-def _injected(layout: Layout, factory: Callable[..., Any]) -> engine.Case:
-  """Returns a step whose learning rate is part of its state."""
-  candidate = functools.partial(_candidate, factory)
-  baseline = 'pristine, static_args'
-  candidates = {
-      peers.FORK: candidate(peers.FORK, layout, 'injected'),
-      peers.PRISTINE: candidate(peers.PRISTINE, layout, 'injected'),
-      baseline: candidate(peers.PRISTINE, layout, 'injected, static_args'),
-  }
-  return engine.Case(
-      f'adamw injected/step, {layout.name}', candidates, baseline
-  )
+  return engine.Case(name, candidates, tolerance=1e-5)
 
 
 def cases(quick: bool) -> Iterator[engine.Case]:
   """Yields the cases of this group, small ones if ``quick``."""
-  if quick:
-    layouts = [_leaves(10, 1000), _module(Net, 'module', 3, 16)]
-    raw = _module(CallableNet, 'callable module', 3, 16)
-  else:
-    layouts = [
-        _leaves(1, 10**7),
-        _leaves(100, 10**5),
-        _leaves(1000, 64),
-        _module(Net, 'module', 50, 256),
-    ]
-    raw = _module(CallableNet, 'callable module', 50, 256)
-  stepping = functools.partial(_stepping, jit=True)
+  layers, width = (3, 16) if quick else (50, 256)
+  sizes = [(10, 1000)] if quick else [(1, 10**7), (100, 10**5), (1000, 64)]
+  layouts = [_leaves(*size) for size in sizes]
+  layouts.append(_module(layers, width))
   for layout in layouts:
     # Compiled, all kinds of masks are the same.
-    yield _case('step', layout, 'mask tree', stepping)
-  yield _injected(raw, stepping)
-  eager = functools.partial(_stepping, jit=False)
-  for measure, factory, kinds in (
-      ('eager step', eager, ('mask tree', 'mask function')),
-      ('init', _initializing, ('mask tree', 'mask function')),
-      ('trace and lower', _lowering, ('mask tree', 'mask function')),
-      ('compile', _compiling, ('mask tree',)),
-  ):
+    yield _case('step', layout, 'mask tree')
+  yield _case('step', layouts[-1], 'injected')
+  for measure in ('eager step', 'init', 'trace and lower', 'compile'):
     for layout in layouts:
-      for kind in kinds:
-        yield _case(measure, layout, kind, factory)
+      yield _case(measure, layout, 'mask tree')
+      if measure != 'compile':  # Which is the same.
+        yield _case(measure, layout, 'mask function')

@@ -3,29 +3,30 @@
 """Times candidates side by side: shuffled rounds, ratios pair by pair."""
 
 import dataclasses
+import functools
 import gc
-import math
+import json
 import random
 import statistics
 import time
+import types
 from typing import Any, Callable, Optional
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
+from optax_fork import pristine
 
+FORK = 'fork'
+PRISTINE = 'pristine'
+FEWEST = 3  # Rounds without which a ratio says nothing.
 _SHORTEST = 2e-3  # Seconds. Shorter functions are repeated inside a timing.
-_PATIENCE = 20.0  # Seconds a case may take before it stops at _FEWEST rounds.
-_FEWEST = 3
-_COPY = 'copy'
-_COPY_SIZE = 2**25  # Elements of 4 bytes: far more than any cache holds.
-_IN_CACHE = 2**26  # Bytes. What moves less may never leave the cache.
+_PATIENCE = 20.0  # Seconds a case may take before it stops at FEWEST rounds.
+_CHECKED_STEPS = 3
 
+PyTree = Any
 Record = dict[str, Any]
-
-
-class NotRun(Exception):
-  """A candidate is left out on purpose; the message says why."""
 
 
 @dataclasses.dataclass
@@ -40,77 +41,64 @@ class Ready:
     repeats: how often to run in one timing.
   """
 
-  run: Callable[..., None]
+  run: Callable[..., Any]
   prepare: Optional[Callable[[], Any]] = None
-  answer: Any = None
+  answer: PyTree = None
   details: dict[str, Any] = dataclasses.field(default_factory=dict)
   repeats: int = 1
 
 
 @dataclasses.dataclass
-class Case:  # pylint: disable=too-many-instance-attributes
+class Case:
   """What is timed together.
 
   Attributes:
     name: ``group/measure/size`` and so on; reports split it at the slashes.
     candidates: factories by name. Each sets one candidate up.
     baseline: the candidate that the others are compared with.
-    bytes_moved: what has to move through memory, if that is the limit.
     tolerance: how far an answer may be from the baseline's, as a part of it.
     rounds: the most rounds that make sense here.
     warm: whether each candidate runs once before it is timed.
     x64: whether JAX computes in float64.
-    notes: a sentence for the report.
   """
 
   name: str
   candidates: dict[str, Callable[[], Ready]]
-  baseline: str = 'pristine'
-  bytes_moved: Optional[int] = None
+  baseline: str = PRISTINE
   tolerance: float = 1e-4
   rounds: Optional[int] = None
   warm: bool = True
   x64: bool = False
-  notes: str = ''
 
 
-def quartiles(values: list[float]) -> dict[str, float]:
-  """Returns the median and the quartiles, by name."""
-  low, middle, high = (
-      statistics.quantiles(values, n=4, method='inclusive')
-      if len(values) > 1
-      else 3 * values
-  )
-  return {'low': low, 'median': middle, 'high': high}
+@functools.cache
+def optax_of(name: str) -> types.ModuleType:
+  """Returns the module ``optax`` of the fork or of the pinned release."""
+  return optax if name == FORK else pristine.load()
 
 
-def reason(error: Exception) -> str:
+def stepping(
+    step: Callable[..., Any], params: PyTree, state: PyTree, *rest: PyTree
+) -> Ready:
+  """Returns steps that go on from each other, and may donate what they get."""
+  params, state = jax.tree.map(jnp.copy, (params, state))
+
+  def run():
+    nonlocal params, state
+    params, state = jax.block_until_ready(step(params, state, *rest))
+
+  for _ in range(_CHECKED_STEPS):
+    run()
+  return Ready(run, answer=jax.tree.map(np.array, params))
+
+
+def _reason(error: Exception) -> str:
   """Returns one line that says why a candidate did not run."""
-  if isinstance(error, NotRun):
-    return str(error)
   if isinstance(error, ModuleNotFoundError):
     return f'{error.name} is not installed'
   lines = [line.strip() for line in str(error).splitlines() if line.strip()]
   text = f'{type(error).__name__}: {lines[0] if lines else "no message"}'
   return text if len(text) < 200 else text[:197] + '...'
-
-
-def _copy() -> Ready:
-  """Negates an array in place, which reads and writes each element once."""
-  negate = jax.jit(jnp.negative, donate_argnums=0)
-  x = jnp.ones(_COPY_SIZE, jnp.float32)
-
-  def run():
-    nonlocal x
-    x = jax.block_until_ready(negate(x))
-
-  return Ready(run)
-
-
-def _forget_garbage() -> None:
-  """Makes collections fast: they look only at what is made from now on."""
-  gc.collect()
-  gc.freeze()
 
 
 def _seconds(ready: Ready, repeats: int = 1) -> float:
@@ -129,26 +117,25 @@ def _seconds(ready: Ready, repeats: int = 1) -> float:
     gc.enable()
 
 
-def _repeats(ready: Ready, once: float) -> int:
-  """Returns how often to run so that one timing is not too short."""
-  repeats = 1
+def _warm(ready: Ready) -> None:
+  """Runs once, and finds how often to run so that no timing is too short."""
+  once = _seconds(ready)
   # What takes this long is long even if it was slow for the first time.
   while once < 100 * _SHORTEST and not ready.prepare:
-    once = _seconds(ready, repeats)
-    if once * repeats >= _SHORTEST:
+    once = _seconds(ready, ready.repeats)
+    if once * ready.repeats >= _SHORTEST:
       break
-    repeats *= 2
-  return repeats
+    ready.repeats *= 2
 
 
-def _difference(answer: Any, wanted: Any) -> float:
+def _difference(answer: PyTree, wanted: PyTree) -> float:
   """Returns how far two trees are apart, as a part of the second's norm."""
   one, other = (
       np.concatenate([np.ravel(x) for x in jax.tree.leaves(tree)]).astype(float)
       for tree in (answer, wanted)
   )
   if one.shape != other.shape:
-    return math.inf
+    return float('inf')
   return float(np.linalg.norm(one - other) / np.linalg.norm(other))
 
 
@@ -157,12 +144,12 @@ def _set_up(case: Case) -> tuple[dict[str, Ready], dict[str, str]]:
   ready, failed = {}, {}
   for name, factory in case.candidates.items():
     try:
-      ready[name] = factory()
+      made = factory()
       if case.warm:
-        ready[name].repeats = _repeats(ready[name], _seconds(ready[name]))
+        _warm(made)
+      ready[name] = made
     except Exception as error:  # pylint: disable=broad-exception-caught
-      ready.pop(name, None)
-      failed[name] = reason(error)
+      failed[name] = _reason(error)
   wanted = ready[case.baseline].answer if case.baseline in ready else None
   for name in list(ready):
     answer, ready[name].answer = ready[name].answer, None
@@ -185,7 +172,7 @@ def _rounds(
   shuffled = random.Random(case.name)
   start = time.monotonic()
   for done in range(min(rounds, case.rounds or rounds)):
-    if done >= _FEWEST and time.monotonic() - start > _PATIENCE:
+    if done >= FEWEST and time.monotonic() - start > _PATIENCE:
       break
     # Who follows the slowest one gains or loses by it, so nobody always does.
     for name in shuffled.sample(list(seconds), len(seconds)):
@@ -193,17 +180,15 @@ def _rounds(
         seconds[name].append(_seconds(ready[name], ready[name].repeats))
       except Exception as error:  # pylint: disable=broad-exception-caught
         del seconds[name]
-        failed[name] = reason(error)
+        failed[name] = _reason(error)
   return seconds, failed
 
 
-def _rounded(tree: Any) -> Any:
-  """Returns the record with 4 digits of each float, to keep files small."""
-  if isinstance(tree, dict):
-    return {key: _rounded(value) for key, value in tree.items()}
-  if isinstance(tree, list):
-    return [_rounded(value) for value in tree]
-  return float(f'{tree:.4g}') if isinstance(tree, float) else tree
+def _quartiles(values: list[float]) -> dict[str, float]:
+  found = 3 * values
+  if len(values) > 1:
+    found = statistics.quantiles(values, n=4, method='inclusive')
+  return dict(zip(('low', 'median', 'high'), found))
 
 
 def measure(case: Case, rounds: int) -> Record:
@@ -214,52 +199,30 @@ def measure(case: Case, rounds: int) -> Record:
     round, with what follows from them, or ``not_run``, the reason.
   """
   jax.config.update('jax_enable_x64', case.x64)
-  _forget_garbage()
   try:
-    limited = case.bytes_moved is not None and case.bytes_moved >= _IN_CACHE
     ready, failed = _set_up(case)
-    if limited and ready:
-      ready[_COPY] = _copy()
-      _seconds(ready[_COPY])
-    _forget_garbage()
+    gc.collect()
+    gc.freeze()  # So that collections look only at what is made from now on.
     seconds, failed_later = _rounds(case, ready, rounds)
   finally:
     gc.unfreeze()
     jax.config.update('jax_enable_x64', False)
   failed |= failed_later
-  copies = seconds.pop(_COPY, None)
   results = {}
   for name in case.candidates:
     if name in failed:
       results[name] = {'not_run': failed[name]}
       continue
-    times = seconds[name]
-    results[name] = result = {
-        'seconds': times,
-        'time': quartiles(times),
+    results[name] = {
+        'seconds': seconds[name],
+        'time': _quartiles(seconds[name]),
         'repeats': ready[name].repeats,
         'details': ready[name].details,
     }
     if case.baseline in seconds:
-      pairs = zip(times, seconds[case.baseline])
-      result['ratio'] = quartiles([mine / base for mine, base in pairs])
-    if copies:
-      # Half of what a copy moves is read, half is written.
-      least = case.bytes_moved / (2 * 4 * _COPY_SIZE)
-      pairs = zip(times, copies)
-      result['percent_of_limit'] = quartiles(
-          [100 * least * copy / mine for mine, copy in pairs]
-      )
-  record = {
-      'name': case.name,
-      'baseline': case.baseline,
-      'notes': case.notes,
-      'float64': case.x64,
-      'candidates': results,
-  }
-  if copies:
-    record['bytes_moved'] = case.bytes_moved
-    record['copy_gigabytes_per_second'] = quartiles(
-        [2 * 4 * _COPY_SIZE / 1e9 / copy for copy in copies]
-    )
-  return _rounded(record)
+      pairs = zip(seconds[name], seconds[case.baseline])
+      results[name]['ratio'] = _quartiles([mine / base for mine, base in pairs])
+  record = dict(name=case.name, baseline=case.baseline, candidates=results)
+  # With 4 digits of each float, files stay small.
+  short = lambda text: float(f'{float(text):.4g}')
+  return json.loads(json.dumps(record), parse_float=short)

@@ -4,11 +4,9 @@
 
 import functools
 import itertools
-import time
 from typing import Any, Iterator
 
 from benchmarks import engine
-from benchmarks import peers
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -16,60 +14,62 @@ import numpy as np
 
 _MEMORY = 10
 _POINTS = 4  # Params and grads that the steps go through, again and again.
-_LIBRARIES = (peers.FORK, peers.PRISTINE)
-_PATIENCE = 20.0  # Seconds to compile; the next size takes ten times as long.
+_LIBRARIES = (engine.FORK, engine.PRISTINE)
+_STEPS = (  # Leaves, params, memory, and whether states are donated.
+    (1, 10**4, 10, (True, False)),
+    (1, 10**6, 5, (True,)),
+    (1, 10**6, 10, (True, False)),
+    (1, 10**6, 50, (True,)),
+    (1, 10**7, 10, (True,)),
+    (100, 10**4, 10, (True, False)),
+    (100, 10**6, 10, (True, False)),
+    (100, 10**7, 5, (True,)),
+)
+_QUICK_STEPS = ((1, 10**4, 10, (True, False)), (10, 10**4, 10, (True,)))
+_COMPILED = (  # The shape of each leaf, and numbers that compile in minutes.
+    ('equal shapes', lambda i: (32, 32), (10, 30, 100, 300)),
+    ('distinct shapes', lambda i: (i + 1, 8), (10, 30, 100)),
+)
+_ALONE = ', the half alone'
 
-PyTree = Any
+
+class Model(eqx.Module):
+  """Two halves, of which one is trained."""
+
+  trained: list[Any]
+  frozen: list[Any]
 
 
-def _copied(state: PyTree) -> PyTree:
-  """Returns a state that can be donated: no buffer is in it twice."""
-  return jax.tree.map(jnp.copy, state)
+def _noun(leaves: int) -> str:
+  return f'{leaves:,} {"leaf" if leaves == 1 else "leaves"}'
 
 
-def _shapes(leaves: int, total: int) -> PyTree:
-  return [jax.ShapeDtypeStruct((total // leaves,), jnp.float32)] * leaves
-
-
-def _curvature(shapes: PyTree) -> PyTree:
+def _curvature(leaves: int, total: int) -> engine.PyTree:
   """Returns the diagonal of a quadratic function's Hessian."""
-  return jax.tree.map(lambda x: jnp.linspace(1.0, 3.0, x.shape[-1]), shapes)
+  return [jnp.linspace(1.0, 3.0, total // leaves)] * leaves
 
 
 @functools.lru_cache(maxsize=1)  # The candidates of one case share them.
-def _points(leaves: int, total: int) -> list[tuple[PyTree, PyTree]]:
+def _points(leaves: int, total: int) -> list[tuple[engine.PyTree, ...]]:
   """Returns params of a quadratic function, each with its gradient."""
   generator = np.random.default_rng(0)
-  shapes = _shapes(leaves, total)
-  curvature = _curvature(shapes)
+  curvature = _curvature(leaves, total)
   points = []
   for _ in range(_POINTS):
     params = jax.tree.map(
         lambda x: jnp.asarray(generator.standard_normal(x.shape, np.float32)),
-        shapes,
+        curvature,
     )
     points.append((params, jax.tree.map(jnp.multiply, curvature, params)))
   return points
 
 
-def _moved(total: int, memory: int, donate: bool) -> int:
-  """Returns the bytes that a step has to move through memory.
-
-  Both histories are read twice: once on the way to the oldest pair, once on
-  the way back. Params and updates, new and of the last step, are read; a row of
-  each history, the direction and the new state's params and updates are
-  written. A state that is not donated has its histories written as a whole.
-  """
-  histories = 4 * memory * total
-  written = 3 * total + (2 * total if donate else 2 * memory * total)
-  return 4 * (histories + 4 * total + written)
-
-
-def _stepping(library: str, leaves: int, total: int, memory: int, donate: bool):
+def _stepping(leaves: int, total: int, memory: int, donate: bool, library: str):
   points = _points(leaves, total)
-  optimizer = peers.optax_of(library).scale_by_lbfgs(memory)
+  optimizer = engine.optax_of(library).scale_by_lbfgs(memory)
   update = jax.jit(optimizer.update, donate_argnums=1 if donate else ())
-  state = _copied(optimizer.init(points[0][0]))
+  # A state that can be donated: no buffer is in it twice.
+  state = jax.tree.map(jnp.copy, optimizer.init(points[0][0]))
   following = itertools.cycle(points)
   direction = None
 
@@ -80,52 +80,18 @@ def _stepping(library: str, leaves: int, total: int, memory: int, donate: bool):
 
   for _ in range(memory + 2):
     run()
-  return engine.Ready(run, answer=jax.tree.map(np.asarray, direction))
+  return engine.Ready(run, answer=jax.tree.map(np.array, direction))
 
 
-def _steps(quick: bool) -> Iterator[engine.Case]:
-  sizes = (
-      [(1, 10**4, 10), (10, 10**4, 10)]
-      if quick
-      else [
-          (1, 10**4, 10),
-          (1, 10**6, 5),
-          (1, 10**6, 10),
-          (1, 10**6, 50),
-          (1, 10**7, 10),
-          (100, 10**4, 10),
-          (100, 10**6, 10),
-          (100, 10**7, 5),
-      ]
-  )
-  for leaves, total, memory in sizes:
-    for donate in (True, False):
-      if donate or (memory == 10 and total < 10**7):
-        noun = 'leaf' if leaves == 1 else 'leaves'
-        yield engine.Case(
-            f'lbfgs step/{leaves:,} {noun}, {total:,} params'
-            f'/memory {memory}/{"donated" if donate else "not donated"}',
-            {
-                library: functools.partial(
-                    _stepping, library, leaves, total, memory, donate
-                )
-                for library in _LIBRARIES
-            },
-            bytes_moved=_moved(total, memory, donate),
-            tolerance=1e-3,
-        )
-
-
-def _loss(curvature: PyTree, params: PyTree) -> jax.Array:
+def _loss(curvature: engine.PyTree, params: engine.PyTree) -> jax.Array:
   terms = jax.tree.map(lambda c, p: jnp.vdot(c * p, p) / 2, curvature, params)
   return sum(jax.tree.leaves(terms))
 
 
-def _lowered(optax: Any, whole: bool, shapes: PyTree):
+def _lowered(optax: Any, whole: bool, shapes: engine.PyTree):
   """Traces and lowers ``scale_by_lbfgs``, or the whole ``lbfgs``."""
   optimizer = optax.lbfgs() if whole else optax.scale_by_lbfgs(_MEMORY)
-  ones = jax.tree.map(lambda x: 1.0, shapes)
-  loss = functools.partial(_loss, ones)
+  loss = functools.partial(_loss, jax.tree.map(lambda x: 1.0, shapes))
 
   def step(params, state, grads):
     if not whole:
@@ -139,53 +105,9 @@ def _lowered(optax: Any, whole: bool, shapes: PyTree):
   return jax.jit(step, donate_argnums=1).lower(shapes, state, shapes)
 
 
-def _compiling(
-    library: str, whole: bool, shapes: PyTree, spent: dict[str, float]
-):
-  """Compiles, unless fewer leaves took too long, as ``spent`` says."""
-  if spent.get(library, 0) > _PATIENCE:
-    raise engine.NotRun(f'fewer leaves took {spent[library]:.0f} s already')
-  optax = peers.optax_of(library)
-
-  def run():
-    start = time.perf_counter()
-    _lowered(optax, whole, shapes).compile()
-    spent[library] = time.perf_counter() - start
-
-  return engine.Ready(run)
-
-
-def _compiles(quick: bool) -> Iterator[engine.Case]:
-  kinds = {
-      'equal shapes': lambda i: (32, 32),
-      'distinct shapes': lambda i: (i + 1, 8),
-  }
-  for whole, (kind, shape) in itertools.product((False, True), kinds.items()):
-    spent = {}
-    for leaves in (1, 2) if quick else (10, 30, 100, 300, 1000):
-      shapes = [
-          jax.ShapeDtypeStruct(shape(i), jnp.float32) for i in range(leaves)
-      ]
-      noun = 'leaf' if leaves == 1 else 'leaves'
-      optimizer = 'lbfgs' if whole else 'scale_by_lbfgs'
-      yield engine.Case(
-          f'lbfgs compile/{optimizer}/{kind}/{leaves:,} {noun}',
-          {
-              library: functools.partial(
-                  _compiling, library, whole, shapes, spent
-              )
-              for library in _LIBRARIES
-          },
-          rounds=3 if 10 <= leaves < 100 else 1,
-          warm=10 <= leaves < 30,
-      )
-
-
-class Model(eqx.Module):
-  """Two halves, of which one is trained."""
-
-  trained: list[Any]
-  frozen: list[Any]
+def _compiling(whole: bool, shapes: engine.PyTree, library: str):
+  optax = engine.optax_of(library)
+  return engine.Ready(lambda: _lowered(optax, whole, shapes).compile())
 
 
 def _masked(optax: Any) -> Any:
@@ -203,13 +125,11 @@ def _masked_step(leaves: int, total: int, library: str, masked: bool):
 
   A chain of steps would get to the optimum, where nothing is left to do.
   """
-  optax = peers.optax_of(library)
+  optax = engine.optax_of(library)
   half = leaves // 2, total // 2
   frozen, trained = (params for params, _ in _points(*half)[:2])
-  curvature = _curvature(_shapes(*half))
-  optimizer = (
-      _masked(optax) if masked else optax.lbfgs(memory_size=_MEMORY)
-  )
+  curvature = _curvature(*half)
+  optimizer = _masked(optax) if masked else optax.lbfgs(memory_size=_MEMORY)
   params = Model(trained, frozen) if masked else trained
 
   def loss(params):
@@ -220,48 +140,60 @@ def _masked_step(leaves: int, total: int, library: str, masked: bool):
         for part in (model.trained, model.frozen)
     )
 
-  def updated(params, state):
+  @jax.jit
+  def step(params, state):
     value, grads = optax.value_and_grad_from_state(loss)(params, state=state)
     updates, state = optimizer.update(
         grads, state, params, value=value, grad=grads, value_fn=loss
     )
     return optax.apply_updates(params, updates), state
 
-  step = jax.jit(updated)
   state = optimizer.init(params)
   for _ in range(_MEMORY // 2):
     params, state = step(params, state)
-  params, state = jax.block_until_ready((params, state))
   answer, _ = step(params, state)
-  answer = answer.trained if masked else answer
-  run = lambda: jax.block_until_ready(step(params, state))
-  return engine.Ready(run, answer=jax.tree.map(np.asarray, answer))
+  return engine.Ready(
+      lambda: jax.block_until_ready(step(params, state)),
+      answer=answer.trained if masked else answer,
+  )
 
 
-def _masked_steps(quick: bool) -> Iterator[engine.Case]:
-  for leaves, total in [(4, 1000)] if quick else [(20, 10**4), (20, 10**6)]:
-    candidate = functools.partial(
-        functools.partial, _masked_step, leaves, total
-    )
-    yield engine.Case(
-        f'masked lbfgs/step/{leaves} leaves, {total:,} params, half trained',
-        {
-            'fork': candidate(peers.FORK, True),
-            'fork, the half alone': candidate(peers.FORK, False),
-            'pristine': candidate(peers.PRISTINE, True),
-            'pristine, the half alone': candidate(peers.PRISTINE, False),
-        },
-        baseline='pristine, the half alone',
-        tolerance=1e-3,
-        notes=(
-            'The loss is of the whole model; alone, the other half is a'
-            ' constant of it.'
-        ),
-    )
+def _each(ready: Any, *arguments: Any) -> dict[str, Any]:
+  return {x: functools.partial(ready, *arguments, x) for x in _LIBRARIES}
 
 
 def cases(quick: bool) -> Iterator[engine.Case]:
   """Yields the cases of this group, small ones if ``quick``."""
-  yield from _steps(quick)
-  yield from _masked_steps(quick)
-  yield from _compiles(quick)
+  for leaves, total, memory, kinds in _QUICK_STEPS if quick else _STEPS:
+    for donate in kinds:
+      yield engine.Case(
+          f'lbfgs step/{_noun(leaves)}, {total:,} params/memory {memory}/'
+          + ('donated' if donate else 'not donated'),
+          _each(_stepping, leaves, total, memory, donate),
+          tolerance=1e-3,
+      )
+  for leaves, total in [(4, 1000)] if quick else [(20, 10**4), (20, 10**6)]:
+    half = functools.partial(functools.partial, _masked_step, leaves, total)
+    yield engine.Case(
+        f'masked lbfgs/step/{leaves} leaves, {total:,} params, half trained',
+        {
+            library + ('' if masked else _ALONE): half(library, masked)
+            for library in _LIBRARIES
+            for masked in (True, False)
+        },
+        baseline=engine.PRISTINE + _ALONE,
+        tolerance=1e-3,
+    )
+  optimizers = 'scale_by_lbfgs', 'lbfgs'
+  for optimizer, compiled in itertools.product(optimizers, _COMPILED):
+    kind, shape, numbers = compiled
+    for leaves in (1, 2) if quick else numbers:
+      shapes = [
+          jax.ShapeDtypeStruct(shape(i), jnp.float32) for i in range(leaves)
+      ]
+      yield engine.Case(
+          f'lbfgs compile/{optimizer}/{kind}/{_noun(leaves)}',
+          _each(_compiling, optimizer == 'lbfgs', shapes),
+          rounds=3 if 10 <= leaves < 100 else 1,
+          warm=10 <= leaves < 30,
+      )

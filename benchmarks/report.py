@@ -9,53 +9,26 @@ import json
 import os
 import pathlib
 import platform
+import re
 from typing import Any, Optional
 
 from benchmarks import engine
-from benchmarks import peers
 from benchmarks import plots
-from benchmarks import summary
 import jax
 import optax_fork
 
-_MISSING = 'not installed'
-_RESULTS = 'results.json'
-_KEYS = ('environment', 'quick', 'rounds', 'cases')
-_SUMMARY = 'summary.png'
+_PACKAGES = (
+    'jax', 'jaxlib', 'numpy', 'equinox', 'jaxopt', 'optimistix', 'scipy',
+    'scikit-learn', 'torch',
+)  # fmt: skip
+RESULTS = 'results.json'
 
 
 def _processor() -> str:
-  """Returns the name of the processor, which only Linux keeps in a file."""
-  information = pathlib.Path('/proc/cpuinfo')
-  if information.exists():
-    for line in information.read_text('utf-8').splitlines():
-      if line.startswith('model name'):
-        return line.partition(':')[2].strip()
-  return platform.processor() or platform.machine()
-
-
-def _load() -> Optional[float]:
-  """Returns how many threads ran in the last minute, where it is known."""
-  return round(os.getloadavg()[0], 1) if hasattr(os, 'getloadavg') else None
-
-
-def _version(package: str) -> str:
-  try:
-    return metadata.version(package)
-  except metadata.PackageNotFoundError:
-    return _MISSING
-
-
-def _versions() -> dict[str, str]:
-  """Returns versions by package, as imported where there are two of one."""
-  versions = {package: _version(package) for package in peers.PACKAGES}
-  for library in (peers.FORK, peers.PRISTINE):
-    try:
-      version = peers.optax_of(library).__version__
-    except Exception as error:  # pylint: disable=broad-exception-caught
-      version = engine.reason(error)
-    versions[f'optax, {library}'] = version
-  return {'Python': platform.python_version(), **versions}
+  information = pathlib.Path('/proc/cpuinfo')  # Where Linux has it.
+  text = information.read_text('utf-8') if information.exists() else ''
+  found = re.search(r'^model name\s*: (.*)$', text, re.M)
+  return found[1] if found else platform.processor() or platform.machine()
 
 
 def environment(series: str) -> dict[str, Any]:
@@ -65,16 +38,21 @@ def environment(series: str) -> dict[str, Any]:
     series: the digest of ``SHA256SUMS``, or why it is unknown.
   """
   (device,) = {device.device_kind for device in jax.devices()}
+  installed = {x.name: x.version for x in metadata.distributions()}
+  versions = {'Python': platform.python_version()}
+  versions |= {x: installed.get(x, 'not installed') for x in _PACKAGES}
+  for library in (engine.FORK, engine.PRISTINE):
+    versions[f'optax, {library}'] = engine.optax_of(library).__version__
   return {
       'date': f'{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M}',
       'system': platform.platform(),
       'processor': _processor(),
       'CPUs': os.cpu_count(),
-      'load before': _load(),
+      'load before': round(os.getloadavg()[0], 1),
       'backend': jax.default_backend(),
       'devices': f'{jax.device_count()} x {device}',
       'series': series,
-      'versions': _versions(),
+      'versions': versions,
   }
 
 
@@ -85,69 +63,91 @@ def _number(value: float) -> str:
 def _spread(values: Optional[dict[str, float]]) -> str:
   if values is None:
     return ''
-  low, middle, high = (
-      _number(values[name]) for name in ('low', 'median', 'high')
-  )
+  low, middle, high = (_number(values[x]) for x in ('low', 'median', 'high'))
   return f'{middle} ({low} to {high})'
 
 
+def _table(*rows: list[str]) -> list[str]:
+  """Returns the lines of a table, whose first row is its head."""
+  line = lambda cells: f'| {" | ".join(cells)} |'
+  return [line(rows[0]), line(['---'] * len(rows[0])), *map(line, rows[1:])]
+
+
+def cost(results: dict[str, Any]) -> list[str]:
+  """Returns what README.md says of the results, in lines of Markdown."""
+  ran = {
+      record['name']: record['candidates'][engine.FORK]
+      for record in results['cases']
+      if record['baseline'].startswith(engine.PRISTINE)
+      and 'ratio' in record['candidates'][engine.FORK]
+  }
+  decided = {
+      name: x['ratio']
+      for name, x in ran.items()
+      if len(x['seconds']) >= engine.FEWEST
+      and not x['ratio']['low'] <= 1 <= x['ratio']['high']
+  }
+  ordered = sorted(decided, key=lambda name: decided[name]['median'])
+  faster = sum(ratio['high'] < 1 for ratio in decided.values())
+  slower = len(decided) - faster
+  version = results['environment']['versions'][f'optax, {engine.FORK}']
+  rows = [['', 'case', 'fork / Optax 0.2.8 (quartiles)']]
+  for title, names in (('best', ordered[:1]), ('worst', ordered[-1:])):
+    rows += [[title, f'`{x}`', _spread(decided[x])] for x in names]
+  return [
+      f'Version `{version}` of the fork is faster than Optax 0.2.8 in'
+      f' {faster} of {len(ran)} cases and slower in {slower}. The'
+      f' other {len(ran) - len(decided)} are undecided: the quartiles of their'
+      f' ratios include 1, or they ran fewer than {engine.FEWEST} times.',
+      '',
+      *_table(*rows),
+  ]
+
+
 def _notes(result: engine.Record) -> str:
-  """Returns the details of one candidate, as a sentence."""
+  """Returns how a solve went."""
   details = result['details']
-  notes = []
-  for name in ('iterations', 'evaluations'):
-    if name in details:
-      notes.append(f'{details[name]:,} {name}')
-  if 'iterations' in details:
-    each = 1000 * result['time']['median'] / max(details['iterations'], 1)
-    notes.append(f'{_number(each)} ms an iteration')
-  if 'temporary_bytes' in details:
-    mebibytes = details['temporary_bytes'] / 2**20
-    notes.append(f'{_number(mebibytes)} MiB of temporary memory')
-  if 'value' in details:
-    notes.append(f'final value {details["value"]:.3g}')
-  return ', '.join(notes)
+  if 'iterations' not in details:
+    return ''
+  each = 1000 * result['time']['median'] / max(details['iterations'], 1)
+  return (
+      f'{details["iterations"]:,} iterations, {details["evaluations"]:,}'
+      f' evaluations, {_number(each)} ms an iteration'
+  )
 
 
 def _row(name: str, result: engine.Record) -> list[str]:
   if 'not_run' in result:
     why = result['not_run'].replace('|', '\\|')
-    return [name, '', '', '', f'not run: {why}']
+    return [name, '', '', f'not run: {why}']
   return [
       name,
       _number(1000 * result['time']['median']),
       _spread(result.get('ratio')),
-      _spread(result.get('percent_of_limit')),
       _notes(result),
   ]
 
 
-def _table(records: list[engine.Record]) -> list[str]:
-  """Returns the lines of one table, without columns that are empty."""
-  rows = []
+def _of_group(records: list[engine.Record]) -> list[str]:
+  """Returns the lines of a group's table, without columns that are empty."""
+  ratio = f'ratio to {records[0]["baseline"]}'
+  rows = [['case', 'candidate', 'ms', ratio, 'notes']]
   for record in records:
     case = record['name'].partition('/')[2].replace('/', ', ')
     for name, result in record['candidates'].items():
       rows.append([case, *_row(name, result)])
       case = ''  # Once is enough.
-  baseline = records[0]['baseline']
-  head = ['case', 'candidate', 'ms', f'ratio to {baseline}', '% of the limit']
-  head.append('notes')
-  kept = [i for i in range(len(head)) if any(row[i] for row in rows)]
-  line = lambda cells: f'| {" | ".join(cells[i] for i in kept)} |'
-  return [line(head), line(['---'] * len(head)), *map(line, rows)]
+  kept = [i for i in range(len(rows[0])) if any(row[i] for row in rows[1:])]
+  return _table(*([row[i] for i in kept] for row in rows))
 
 
-def _copies(records: list[engine.Record]) -> Optional[str]:
-  """Returns the bandwidth that the limit is made of, over all cases."""
-  speeds = [
-      record['copy_gigabytes_per_second']['median']
-      for record in records
-      if 'copy_gigabytes_per_second' in record
-  ]
-  if not speeds:
-    return None
-  return f'{min(speeds):.3g} to {max(speeds):.3g} GB/s'
+def _circumstances(results: dict[str, Any]) -> list[str]:
+  """Returns the lines of a table of what the times depend on."""
+  facts = dict(results['environment'])
+  versions = facts.pop('versions')
+  facts['rounds'] = f'at most {results["rounds"]}'
+  rows = [[key, str(value)] for key, value in (facts | versions).items()]
+  return _table(['', ''], *rows)
 
 
 def _folded(title: str, lines: list[str]) -> list[str]:
@@ -157,95 +157,23 @@ def _folded(title: str, lines: list[str]) -> list[str]:
   return ['', head, '', *lines, '', '</details>']
 
 
-def _circumstances(results: dict[str, Any]) -> list[str]:
-  """Returns the lines of a table of what the times depend on."""
-  facts = dict(results['environment'])
-  versions = facts.pop('versions')
-  facts['copy bandwidth'] = _copies(results['cases'])
-  facts['rounds'] = f'at most {results["rounds"]}'
-  facts |= versions
-  lines = [f'| {k} | {v} |' for k, v in facts.items() if v is not None]
-  return ['| | |', '|---|---|', *lines]
-
-
-def _cases(count: int) -> str:
-  return '1 case' if count == 1 else f'{count} cases'
-
-
-def _summary(results: dict[str, Any]) -> str:
-  """Returns in words what the first picture says."""
-  count = summary.counts(summary.rows(results['cases']))
-  facts = results['environment']
-  versions = facts['versions']
-  alone = count['alone']
-  return (
-      f'Fork {versions[f"optax, {peers.FORK}"]}, pristine'
-      f' {versions[f"optax, {peers.PRISTINE}"]}, on {facts["CPUs"]} CPUs'
-      f' ({facts["processor"]}), {facts["date"]}. Less than 100 % is faster'
-      ' than pristine, or than what a heading names. The quartiles of the fork'
-      f' are below 100 % in {_cases(count["faster"])}, above in'
-      f' {_cases(count["slower"])}, and include it in'
-      f' {_cases(count["neither"])}.'
-      + (f' One of the two did not run in {_cases(alone)}.' if alone else '')
-  )
-
-
-def markdown(results: dict[str, Any], pictures: dict[str, str]) -> str:
-  """Returns the report.
-
-  Args:
-    results: as in the JSON file.
-    pictures: file names by group, and that of the summary by no name.
-  """
+def _markdown(results: dict[str, Any], pictures: dict[str, str]) -> str:
+  """Returns the report, given the names of pictures by group."""
   lines = ['# Results', '']
   if results['quick']:
     lines += ['A quick run, of small sizes: the numbers mean nothing.', '']
-  lines += [f'![The fork beside pristine and the best peer]({pictures[""]})']
-  lines += ['', _summary(results)]
+  lines += cost(results)
+  for group, picture in pictures.items():
+    lines += ['', f'![{group}]({picture})']
   lines += _folded('What was measured, and where', _circumstances(results))
-  groups = itertools.groupby(
-      results['cases'], key=lambda record: record['name'].partition('/')[0]
-  )
-  for group, records in groups:
-    records = list(records)
-    details = []
-    if group in pictures:
-      details += [f'![{group}]({pictures[group]})', '']
-    notes = dict.fromkeys(r['notes'] for r in records if r['notes'])
-    for note in notes:
-      details += [note, '']
-    title = f'{group}: {_cases(len(records))}'
-    lines += _folded(title, details + _table(records))
+  group = lambda record: record['name'].partition('/')[0]
+  for title, records in itertools.groupby(results['cases'], group):
+    lines += _folded(title, _of_group(list(records)))
   return '\n'.join(lines) + '\n'
 
 
-def _render(results: dict[str, Any], directory: pathlib.Path) -> str:
-  """Writes README.md and pictures; returns the Markdown."""
-  pictures = plots.draw(results['cases'], directory)
-  pictures[''] = _SUMMARY
-  plots.save(
-      summary.draw(summary.rows(results['cases'])), directory / _SUMMARY
-  )
-  text = markdown(results, pictures)
-  (directory / 'README.md').write_text(text, 'utf-8')
-  return text
-
-
-def write(results: dict[str, Any], directory: pathlib.Path) -> str:
-  """Writes results.json, README.md and pictures; returns the Markdown.
-
-  Args:
-    results: ``environment``, ``quick``, ``rounds`` and ``cases``.
-    directory: where the files go.
-  """
-  directory.mkdir(parents=True, exist_ok=True)
-  text = json.dumps(results, indent=1)
-  (directory / _RESULTS).write_text(text + '\n', 'utf-8')
-  return _render(results, directory)
-
-
 def rewrite(directory: pathlib.Path) -> str:
-  """Writes README.md and pictures of a run that is over.
+  """Writes README.md and pictures of the results in a directory.
 
   Args:
     directory: where ``results.json`` is, and where the files go.
@@ -254,20 +182,14 @@ def rewrite(directory: pathlib.Path) -> str:
     The Markdown.
 
   Raises:
-    ForkError: when there are no results, or the file holds something else.
+    ForkError: when there are no results.
   """
-  path = directory / _RESULTS
-  try:
-    results = json.loads(path.read_text('utf-8'))
-  except FileNotFoundError as error:
+  path = directory / RESULTS
+  if not path.exists():
     raise optax_fork.ForkError(
         f'{path} does not exist: `python -m benchmarks` writes it.'
-    ) from error
-  except (OSError, ValueError) as error:
-    raise optax_fork.ForkError(f'{path} cannot be read: {error}') from error
-  missing = [key for key in _KEYS if key not in results]
-  if missing:
-    raise optax_fork.ForkError(
-        f'{path} holds no results of a run; missing: {", ".join(missing)}.'
     )
-  return _render(results, directory)
+  results = json.loads(path.read_text('utf-8'))
+  text = _markdown(results, plots.draw(results['cases'], directory))
+  (directory / 'README.md').write_text(text, 'utf-8')
+  return text

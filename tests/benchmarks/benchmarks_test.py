@@ -15,18 +15,20 @@ import sys
 import tempfile
 
 from absl.testing import absltest
+from benchmarks import engine
+from benchmarks import report
+import numpy as np
 import optax
 from optax_fork import pin
 import pytest
 
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
 _SUMS = _ROOT / 'patches' / 'SHA256SUMS'
-_OURS = 'fork'
 # Cases of each group that compile the least.
 _FEW = (
     'step/10 leaves of 1,000|injected|overhead/(eager step|init)/10.*tree'
     '|compile/scale_by_lbfgs/equal shapes/1 leaf|step/1 leaf,.*/donated'
-    '|masked|Rosenbrock|masks|frozen.*first.*clipped|raw model|eager/SGD'
+    '|masked|Rosenbrock|masks|frozen.*first.*clipped|raw model'
 )
 
 
@@ -41,41 +43,11 @@ def _benchmarks(*arguments, **options):
   return _run('-m', 'benchmarks', *arguments, **options)
 
 
-def _summary(cases):
-  """Returns what the first picture shows of each case, and the counts."""
-  code = (
-      'import json, sys; from benchmarks import summary;'
-      ' rows = summary.rows(json.load(open(sys.argv[1])));'
-      ' listed = [row._asdict() for row in rows];'
-      ' print(json.dumps([listed, summary.counts(rows)]))'
-  )
-  with tempfile.TemporaryDirectory() as scratch:
-    path = pathlib.Path(scratch, 'cases.json')
-    path.write_text(json.dumps(cases), 'utf-8')
-    result = _run('-c', code, str(path))
-  if result.returncode:
-    raise AssertionError(result.stderr)
-  return json.loads(result.stdout)
-
-
-def _record(name, baseline='pristine', **ratios):
-  """Returns a case as results hold it; None is a candidate that did not run."""
-  candidates = {
-      candidate: {'not_run': 'no reason'} if ratio is None else {
-          'time': {'low': 1.0, 'median': 1.0, 'high': 1.0},
-          'ratio': dict(zip(('low', 'median', 'high'), ratio)),
-      }
-      for candidate, ratio in ratios.items()
-  }
-  if candidates[baseline] == {'not_run': 'no reason'}:
-    for candidate in candidates.values():
-      candidate.pop('ratio', None)
-  return {'name': name, 'baseline': baseline, 'candidates': candidates}
-
-
-def _pictures(report):
-  """Returns the names of the pictures of a report."""
-  return re.findall(r'^!\[.*\]\((.*)\)$', report, re.M)
+def _record(name, ratio, rounds=3, baseline='pristine'):
+  """Returns a case as results hold it, given the quartiles of the fork."""
+  ratio = dict(zip(('low', 'median', 'high'), ratio))
+  fork = {'ratio': ratio, 'seconds': [1.0] * rounds}
+  return {'name': name, 'baseline': baseline, 'candidates': {'fork': fork}}
 
 
 class BenchmarksTest(absltest.TestCase):
@@ -95,10 +67,8 @@ class BenchmarksTest(absltest.TestCase):
       self.assertEqual(result.returncode, 0, result.stderr)
       out = pathlib.Path(scratch)
       results = json.loads((out / 'results.json').read_text('utf-8'))
-      report = (out / 'README.md').read_text('utf-8')
-      pictures = _pictures(report)
-      self.assertEqual(pictures[0], 'summary.png')
-      for picture in pictures:
+      page = (out / 'README.md').read_text('utf-8')
+      for picture in re.findall(r'^!\[.*\]\((.*)\)$', page, re.M):
         self.assertGreater((out / picture).stat().st_size, 0)
     names = [case['name'] for case in results['cases']]
     self.assertEqual(names, listed.stdout.splitlines())
@@ -110,132 +80,90 @@ class BenchmarksTest(absltest.TestCase):
     for case in results['cases']:
       for name, candidate in case['candidates'].items():
         with self.subTest(f'{case["name"]}: {name}'):
-          if 'not_run' in candidate:
-            self.assertNotEmpty(candidate['not_run'])
-            self.assertFalse(name.startswith(_OURS), candidate['not_run'])
-            self.assertIn(candidate['not_run'].split('|')[0], report)
+          if why := candidate.get('not_run'):
+            self.assertFalse(name.startswith('fork'), why)
+            self.assertIn(why.split('|')[0], page)
+            self.assertIn(f'{name}: {why}', result.stdout)
           else:
-            self.assertNotEmpty(candidate['seconds'])
             self.assertGreater(min(candidate['seconds']), 0)
-    # The fork takes part in every case, under whatever name.
-    for row in _summary(results['cases'])[0]:
-      self.assertIsNotNone(row['ratio'], row)
 
-  def test_summary_shows_the_fork_and_the_best_peer(self):
-    one = [1.0, 1.0, 1.0]
-    rows, counts = _summary([
-        _record(
-            'solve/a problem', fork=[0.5, 0.6, 0.7], pristine=one,
-            jaxopt=[0.8, 0.9, 1.0], SciPy=[2.0, 3.0, 4.0], PyTorch=None,
-        ),
-        _record('adamw step/10 leaves', fork=[0.9, 1.1, 1.2], pristine=one),
-        _record('adamw overhead/init/10 leaves/mask tree', fork=None,
-                pristine=one),
-        _record('lbfgs step/10 leaves', fork=one, pristine=None, jaxopt=one),
-        _record('frozen step/ten layers/adam', 'gradients of all',
-                **{'gradients of all': one, 'split': [1.1, 1.2, 1.3]}),
-        _record('raw model/step/50 layers', 'filtered', filtered=one,
-                raw=[0.1, 0.2, 0.3]),
-    ])  # fmt: skip
-    self.assertEqual(
-        [row['block'] for row in rows],
-        ['solve', 'adamw step', 'adamw overhead: init', 'lbfgs step',
-         'frozen step', 'raw model'],
-    )  # fmt: skip
-    self.assertEqual(rows[2]['label'], '10 leaves, mask tree')
-    ratios = [row['ratio'] and row['ratio']['median'] for row in rows]
-    self.assertEqual(ratios, [0.6, 1.1, None, None, 1.2, 0.2])
-    peers = [row['peer'] for row in rows]
-    self.assertEqual(peers, [['jaxopt', 0.9], None, None, None, None, None])
-    missing = [row['not_run'] for row in rows]
-    self.assertEqual(missing, [None, None, 'fork', 'pristine', None, None])
-    wanted = {'faster': 2, 'slower': 1, 'neither': 1, 'alone': 2}
-    self.assertEqual(counts, wanted)
-
-  def test_report_that_is_kept_is_that_of_the_results(self):
-    kept = _ROOT / 'benchmarks' / 'results'
-    with tempfile.TemporaryDirectory() as scratch:
-      out = pathlib.Path(scratch)
-      shutil.copy(kept / 'results.json', out)
-      result = _benchmarks('--report', '--out', scratch, timeout=120)
-      self.assertEqual(result.returncode, 0, result.stderr)
-      report = (out / 'README.md').read_text('utf-8')
-      self.assertEqual(report, (kept / 'README.md').read_text('utf-8'))
-      of_this, of_kept = (
-          {path.name for path in folder.iterdir()} for folder in (out, kept)
-      )
-      self.assertEqual(of_this, of_kept)
-      self.assertEqual(
-          (out / 'results.json').read_bytes(),
-          (kept / 'results.json').read_bytes(),
-      )
-    self.assertContainsSubset(_pictures(report), of_kept)
-    # All tables are folded, but for what comes first.
-    head, *folded = report.split('<details>')
-    self.assertNotIn('| --- |', head)
-    for part in folded:
-      self.assertEqual(part.count('</details>'), 1)
-
-  def test_report_without_results_is_an_error(self):
-    with tempfile.TemporaryDirectory() as scratch:
-      results = pathlib.Path(scratch, 'results.json')
-      for text, said in (
-          (None, 'results.json does not exist'),
-          ('{', 'results.json cannot be read'),
-          ('{"cases": []}', 'missing: environment, quick, rounds'),
-      ):
-        with self.subTest(said):
-          if text:
-            results.write_text(text, 'utf-8')
-          result = _benchmarks('--report', '--out', scratch, timeout=120)
-          self.assertEqual(result.returncode, 1)
-          self.assertIn(f'error: {scratch}', result.stderr)
-          self.assertIn(said, result.stderr)
-          self.assertNotIn('Traceback', result.stderr)
-    result = _benchmarks('--report', '--quick', timeout=120)
-    self.assertEqual(result.returncode, 2)
-    self.assertIn('--report runs nothing', result.stderr)
-
-  def test_short_form_has_cases_of_each_group(self):
-    groups = lambda listed: {
-        name.partition('/')[0] for name in listed.stdout.splitlines()
-    }
+  def test_few_cases_are_of_each_group(self):
     few, every = (
-        groups(_benchmarks('--quick', '--list', '--only', pattern))
-        for pattern in (_FEW, '')
+        {name.partition('/')[0] for name in listed.stdout.splitlines()}
+        for listed in (
+            _benchmarks('--quick', '--list', '--only', pattern)
+            for pattern in (_FEW, '')
+        )
     )
     self.assertNotEmpty(few)
     self.assertEqual(few, every)
 
-  def test_peer_that_is_missing_is_named(self):
-    # A module that cannot be imported stands for one that is not installed.
-    code = (
-        'import runpy, sys; sys.modules["jaxopt"] = None;'
-        ' sys.argv = ["benchmarks", "--quick", "--only", "Rosenbrock",'
-        ' "--out", sys.argv[1]];'
-        ' runpy.run_module("benchmarks", run_name="__main__")'
+  def test_candidates_that_disagree_or_fail_are_not_compared(self):
+    ready = lambda answer: lambda: engine.Ready(
+        lambda: None, answer=np.array(answer)
     )
+    missing = lambda: __import__('no_such_library')
+    found = engine.measure(
+        engine.Case('case', {
+            'pristine': ready([1.0, 2.0]), 'same': ready([1.0, 2.00001]),
+            'other': ready([1.0, 2.1]), 'nan': ready([1.0, np.nan]),
+            'missing': missing,
+        }), 4,
+    )['candidates']  # fmt: skip
+    self.assertLen(found['same']['seconds'], 4)
+    self.assertIn('ratio', found['same'])
+    for name in ('other', 'nan'):
+      self.assertIn('another problem', found[name]['not_run'])
+    self.assertEqual(
+        found['missing']['not_run'], 'no_such_library is not installed'
+    )
+
+  def test_costs_name_the_best_and_the_worst(self):
+    cases = [
+        _record('undecided', [0.5, 0.9, 1.1]),
+        _record('once', [0.1, 0.1, 0.1], rounds=1),
+        _record('not beside pristine', [0.2, 0.2, 0.2], baseline='filtered'),
+        _record('fast', [0.5, 0.6, 0.7]),
+        _record('faster', [0.5, 0.5, 0.7]),
+        _record('slow', [1.01, 1.1, 1.2]),
+    ]
+    environment = {'versions': {'optax, fork': '1'}}
+    said, _, *table = report.cost({'cases': cases, 'environment': environment})
+    self.assertIn('faster than Optax 0.2.8 in 2 of 5 cases', said)
+    self.assertIn('slower in 1. The other 2 are undecided', said)
+    self.assertIn('best | `faster` | 0.5 (0.5 to 0.7)', table[2])
+    self.assertIn('worst | `slow` | 1.1 (1.01 to 1.2)', table[3])
+
+  def test_page_that_is_kept_is_that_of_the_results(self):
+    kept = _ROOT / 'benchmarks' / 'results'
     with tempfile.TemporaryDirectory() as scratch:
-      result = _run('-c', code, scratch)
-    self.assertEqual(result.returncode, 0, result.stderr)
-    self.assertIn('not run: jaxopt is not installed', result.stdout)
+      out = pathlib.Path(scratch)
+      result = _benchmarks('--report', '--out', scratch, timeout=120)
+      self.assertIn('results.json does not exist', result.stderr)
+      self.assertNotIn('Traceback', result.stderr)
+      shutil.copy(kept / 'results.json', out)
+      result = _benchmarks('--report', '--out', scratch, timeout=120)
+      self.assertEqual(result.returncode, 0, result.stderr)
+      page = (out / 'README.md').read_text('utf-8')
+      self.assertEqual(page, (kept / 'README.md').read_text('utf-8'))
+      self.assertEqual(set(os.listdir(out)), set(os.listdir(kept)))
 
   def test_wrong_pattern_is_an_error(self):
     result = _benchmarks('--only', 'no such case')
-    self.assertNotEqual(result.returncode, 0)
+    self.assertEqual(result.returncode, 1)
     self.assertIn('--list', result.stderr)
 
   def test_whole_run_refuses_a_fork_that_was_changed(self):
     installed = pathlib.Path(optax.__file__).parents[1]
     with tempfile.TemporaryDirectory() as scratch:
-      for package in ('optax', 'optax_fork'):
-        shutil.copytree(installed / package, pathlib.Path(scratch, package))
+      for path in installed.glob('optax*'):
+        shutil.copytree(path, pathlib.Path(scratch, path.name))
       path = pathlib.Path(scratch, 'optax', '_src', 'base.py')
       path.write_text(path.read_text('utf-8') + '# Not built.\n', 'utf-8')
       result = _benchmarks(timeout=120, PYTHONPATH=scratch)
     self.assertEqual(result.returncode, 1)
-    self.assertIn('error: The Optax in', result.stderr)
-    self.assertIn('files are not as they were built', result.stderr)
+    self.assertIn('error: import optax gives', result.stderr)
+    self.assertIn('not intact', result.stderr)
 
   def test_whole_run_refuses_a_fork_of_other_patches(self):
     with tempfile.TemporaryDirectory() as scratch:

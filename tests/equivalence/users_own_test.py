@@ -9,7 +9,7 @@ from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 import optax
-from optax_fork.release import pristine
+from optax_fork import pristine
 
 _PARAMS = {'w': jnp.ones((2, 2)), 'b': jnp.ones(2)}
 

@@ -174,8 +174,8 @@ def _make(name):
   return model, loss
 
 
-# Masks and labels, as functions and as trees. The functions see no leaf that
-# is not trained, or fail.
+# Masks, as functions and as trees. The functions see no leaf that is not
+# trained, or fail.
 
 
 def _weight_mask_tree(model):
@@ -187,10 +187,6 @@ def _freeze_mask(model):
   return jax.tree_util.tree_map_with_path(
       lambda path, _: 'first' in jax.tree_util.keystr(path), model
   )
-
-
-def _labels(mask):
-  return jax.tree.map(lambda m: 'weight' if m else 'bias', mask)
 
 
 def _schedule(count):
@@ -268,25 +264,6 @@ class FrameworksTest(chex.TestCase):
         model, state, _ = step(model, state)
       chex.assert_trees_all_close(
           _arrays(model), _adamw_by_hand(), rtol=1e-4, atol=1e-5
-      )
-      self._assert_other_leaves_are_the_same(model, start)
-
-  @_each_jitted_and_not(_CASES, eqx.filter_jit)
-  def test_each_label_has_its_transform(self, name, run):
-    start, loss = _make(name)
-    wanted = [
-        x - (0.5 if x.ndim > 1 else 0.25) * g
-        for x, g in zip(_start(), jax.grad(_loss_of_arrays)(_start()))
-    ]
-    tree = _labels(_weight_mask_tree(start))
-    for labels in (lambda params: _labels(weight_mask(params)), tree):
-      transform = optax.partition(
-          {'weight': optax.sgd(0.5), 'bias': optax.sgd(0.25)}, labels
-      )
-      step = run(make_step(transform, loss))
-      model, _, _ = step(start, transform.init(start))
-      chex.assert_trees_all_close(
-          _arrays(model), wanted, rtol=1e-5, atol=1e-6
       )
       self._assert_other_leaves_are_the_same(model, start)
 

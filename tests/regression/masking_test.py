@@ -2,11 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Masks that are trees and masks that are functions, told apart as meant."""
 
-
+from absl.testing import absltest
 import chex
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
@@ -15,7 +13,6 @@ from regression.masks import TREES
 from support.models import arange_like
 from support.models import Net
 from support.models import weight_mask
-from support.variants import ALL
 from support.variants import each
 
 
@@ -23,71 +20,17 @@ from support.variants import each
 class MaskedTest(chex.TestCase):
   """`masked` transforms what the mask chooses and nothing else."""
 
-  def _assert_triples(self, transform, params, chosen):
-    """Checks three times the updates where chosen, else the updates."""
-    updates = arange_like(params)
-    state = self.variant(transform.init)(params)
-    found, _ = self.variant(transform.update)(updates, state, params)
+  @each(FUNCTIONS | TREES)
+  def test_weights_of_a_module(self, make):
+    net, transform = Net(), optax.masked(optax.scale(3.0), make())
+    updates = arange_like(net)
+    state = self.variant(transform.init)(net)
+    found, _ = self.variant(transform.update)(updates, state, net)
     wanted = jax.tree.map(
-        lambda m, u: np.asarray(3 * u if m else u), chosen, updates
+        lambda m, u: np.asarray(3 * u if m else u), weight_mask(net), updates
     )
     chex.assert_trees_all_equal_structs(found, wanted)
     chex.assert_trees_all_equal(found, wanted)
-
-  @each(FUNCTIONS | TREES)
-  def test_weights_of_a_module(self, make):
-    net = Net()
-    self._assert_triples(
-        optax.masked(optax.scale(3.0), make()), net, weight_mask(net)
-    )
-
-  @each({k: v for k, v in FUNCTIONS.items() if k != 'returns_prefix'})
-  def test_weights_of_a_dict(self, make):
-    params = {'w': jnp.ones((2, 3)), 'b': (jnp.ones(3), jnp.ones(()))}
-    self._assert_triples(
-        optax.masked(optax.scale(3.0), make()),
-        params,
-        {'w': True, 'b': (False, False)},
-    )
-
-  @each({k: TREES[k] for k in ('module', 'numpy_bools')} | FUNCTIONS)
-  def test_masked_inside_masked_takes_what_both_choose(self, make):
-    if make is FUNCTIONS['returns_prefix']:
-      make = FUNCTIONS['function']  # There the node is a MaskedNode.
-    net = Net()
-    nothing = jax.tree.map(lambda _: False, net)
-    chosen = eqx.tree_at(lambda n: n.layers[0].weight, nothing, True)
-    inner = optax.masked(optax.scale(3.0), make())
-    outer = eqx.tree_at(
-        lambda n: (n.layers[1].weight, n.layers[1].bias),
-        jax.tree.map(lambda _: True, net),
-        (False, False),
-    )
-    self._assert_triples(optax.masked(inner, outer), net, chosen)
-
-  @chex.variants(**ALL)
-  def test_mask_function_that_meets_nothing_but_masked_nodes(self):
-    net = Net()
-    nothing = jax.tree.map(lambda _: False, net)
-    inner = optax.masked(optax.scale(3.0), weight_mask)
-    self._assert_triples(optax.masked(inner, nothing), net, nothing)
-
-  @each({k: TREES[k] for k in ('module', 'jax_1d')})
-  def test_masked_inside_partition(self, make):
-    net = Net()
-    labels = lambda params: jax.tree.map(
-        lambda x: 'scaled' if x.size > 8 else 'left', params
-    )
-    transform = optax.partition(
-        {
-            'scaled': optax.masked(optax.scale(3.0), make()),
-            'left': optax.identity(),
-        },
-        labels,
-    )
-    chosen = jax.tree.map(lambda x: x.ndim > 1 and x.size > 8, net)
-    assert sum(jax.tree.leaves(chosen)) == 1
-    self._assert_triples(transform, net, chosen)
 
 
 @pytest.mark.sent
@@ -127,3 +70,16 @@ class AdamWTest(chex.TestCase):
     chex.assert_trees_all_close(found, wanted, rtol=1e-6)
     decayed = jax.tree.map(lambda a, b: bool(np.any(a != b)), found, without)
     chex.assert_trees_all_equal(decayed, weight_mask(net))
+
+
+class MistakesTest(absltest.TestCase):
+
+  def test_part_of_the_model_as_a_mask(self):
+    """The error names what takes a part, or a path."""
+    for mask, error in (
+        (lambda m: m.layers[0], 'optax.masks.at'),
+        (lambda m: m.layers[0].weight, 'optax.masks.at'),
+        ('layers/0', r"by_path\('layers/0'\)"),
+    ):
+      with self.assertRaisesRegex(ValueError, error):
+        optax.masked(optax.adam(0.1), mask).init(Net())

@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-import pytest
 from support import flax_models
 from support import release
 from support.training import LBFGS
@@ -78,38 +77,6 @@ class NnxMaskTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, 'PyTreeDef|structure error'):
       self._decayed(model, release.load().adamw(1.0, mask=mask))
 
-  def test_tree_of_labels_made_of_a_state(self):
-    model = flax_models.Nnx()
-    labels = jax.tree.map(
-        lambda x: 'decay' if x.ndim > 1 else 'not', _params(model)
-    )
-    groups = {'decay': optax.adamw(1.0), 'not': optax.adam(1.0)}
-    found = self._decayed(model, optax.partition(groups, labels))
-    self.assertEqual(found, ['first/kernel', 'last/kernel'])
-
-  def test_train_mask_made_of_a_state(self):
-    """flax#4167: train the head, hold the backbone fixed."""
-    model = flax_models.Nnx()
-    mask = _params(model)
-    for name in ('first', 'last'):
-      mask[name] = jax.tree.map(lambda _, n=name: n == 'last', mask[name])
-    tx = optax.selective_transform(optax.adam(0.1), train_mask=mask)
-    optimizer = nnx.Optimizer(model, tx, wrt=nnx.Param)
-    before = _arrays(model)
-
-    @nnx.jit
-    def step(model, optimizer):
-      grads = nnx.grad(lambda m: jnp.mean(m(_X) ** 2))(model)
-      optimizer.update(model, grads)
-
-    for _ in range(2):
-      step(model, optimizer)
-    after = _arrays(model)
-    chex.assert_trees_all_equal(after['first'], before['first'])
-    self.assertTrue((after['last']['kernel'] != before['last']['kernel']).all())
-    mu = optax.tree.get(nnx.as_pure(optimizer.opt_state), 'mu')
-    self.assertLen(jax.tree.leaves(mu), 2)
-
   def test_mask_by_node_of_a_module(self):
     """A State has no modules, so the mask is made of the module."""
     linear = optax.masks.by_node(nnx.Linear) & optax.masks.by_path(
@@ -149,26 +116,3 @@ class NnxMaskTest(parameterized.TestCase):
       chex.assert_trees_all_equal(
           getattr(new.batch_norm, name), getattr(model.batch_norm, name)
       )
-
-
-class NnxLbfgsTest(parameterized.TestCase):
-
-  @pytest.mark.full  # docs/flax-nnx.md has it without BatchNorm.
-  def test_loss_of_a_clone(self):
-    """flax#4144, flax#4812, optax#1386: L-BFGS with `nnx.Optimizer`."""
-    model = _Block(nnx.Rngs(0))
-    optimizer = nnx.Optimizer(model, LBFGS, wrt=nnx.Param)
-
-    @nnx.jit
-    def step(model, optimizer):
-      def value_fn(params):
-        clone = nnx.clone(model)
-        nnx.update(clone, params)
-        return _loss(clone)
-
-      value, grads = nnx.value_and_grad(_loss)(model)
-      optimizer.update(model, grads, value=value, grad=grads, value_fn=value_fn)
-      return value
-
-    losses = [step(model, optimizer).item() for _ in range(6)]
-    self.assertLess(losses[-1], 0.5 * losses[0])

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the README says of the fork and of pristine Optax is so."""
 
-import json
 import pathlib
 import re
 from unittest import mock
@@ -79,24 +78,13 @@ class ReadmeTest(parameterized.TestCase):
       with self.assertRaises((AttributeError, TypeError, ValueError)):
         fails()
 
-  def test_times_are_those_of_the_benchmarks(self):
-    path = _ROOT / 'benchmarks' / 'results' / 'results.json'
-    results = json.loads(path.read_text('utf-8'))
-    measured = {
-        case['name']: f'{case["candidates"]["fork"]["ratio"]["median"]:.2f}'
-        for case in results['cases']
-        if 'ratio' in case['candidates'].get('fork', {})
-    }
-    section = _README.read_text('utf-8').partition('## What it costs\n')[2]
-    section = section.partition('\n## ')[0]
-    (version,) = re.findall(r'version `(.*)` of the fork', section)
-    self.assertEqual(
-        version, results['environment']['versions']['optax, fork']
-    )
-    rows = re.findall(r'^\| `(.*)` \| ([\d.]+) \|$', section, re.M)
-    self.assertNotEmpty(rows)
-    for name, ratio in rows:
-      self.assertEqual(ratio, measured[name], name)
+  def test_costs_are_those_of_the_benchmarks(self):
+    page = _ROOT / 'benchmarks' / 'results' / 'README.md'
+    text = page.read_text('utf-8').removeprefix('# Results')
+    wanted = text.partition('\n![')[0]
+    # Lines of paragraphs are broken in the README.
+    said = ' '.join(_README.read_text('utf-8').split())
+    self.assertIn(' '.join(wanted.split()), said)
 
   @parameterized.parameters(_PAGES)
   def test_links_to_files_lead_somewhere(self, page):

@@ -39,11 +39,19 @@ class _Run:
     return updates, state, jax.tree.map(lambda u: 0.1 * u, updates)
 
 
+class _Layer(eqx.Module):
+  """It cannot be called, so pristine takes a mask of this class as a mask."""
+
+  w: Any
+  v: Any
+  activation: None = None  # As a filter leaves it.
+
+
 def nested(tree):
-  """Returns a tree of params, or a mask or labels of them, with more nodes."""
+  """Returns a tree of params, or a mask or labels of them, in a module."""
   if not isinstance(tree, dict) or not set(tree) <= {'w', 'v', 'b'}:
     return tree
-  return {'layers': [{k: tree[k]} for k in 'wv'], 'rest': (tree.get('b'),)}
+  return {'layers': [_Layer(tree['w'], tree['v'])], 'rest': (tree.get('b'),)}
 
 
 LAYOUTS = {'dict': lambda tree: tree, 'nested': nested}

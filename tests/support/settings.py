@@ -16,8 +16,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from optax._src import alias_test
-from optax.contrib import _common_test
 from support import factories
 from support.factories import decayed
 from support.models import weight_mask
@@ -203,21 +201,8 @@ def of_factories(optax) -> Iterator[Setting]:
       )
 
 
-def of_upstream(optax) -> Iterator[Setting]:
-  """Yields what upstream's common tests train, and wrappers of all kinds."""
-  for case in (
-      *alias_test._OPTIMIZERS_UNDER_TEST,  # pylint: disable=protected-access
-      *_common_test._ALL_OPTIMIZERS_UNDER_TEST,  # pylint: disable=protected-access
-  ):
-    name, kwargs = case['opt_name'], case['opt_kwargs']
-    module = optax.contrib if hasattr(optax.contrib, name) else optax
-    factory = getattr(module, name)
-    given = ', '.join(f'{k}={v}' for k, v in kwargs.items())
-    label = f'{module.__name__}.{name}({given})'
-    if wrapper := case.get('wrapper_name'):
-      factory = functools.partial(_wrapped, optax, case, factory(**kwargs))
-      label, kwargs = f'optax.contrib.{wrapper}({label})', {}
-    yield Setting(f'{label} of upstream', factory, (), kwargs, frozenset())
+def _of_wrappers(optax) -> Iterator[Setting]:
+  """Yields the settings of wrappers that are no factories of their own."""
   for label, factory in {
       'MultiSteps(adamw)': lambda: optax.MultiSteps(
           optax.adamw(0.1, mask=weight_mask), 2
@@ -229,16 +214,9 @@ def of_upstream(optax) -> Iterator[Setting]:
     yield Setting(f'optax.{label}', factory, (), {}, frozenset())
 
 
-def _wrapped(optax, case, optimizer):
-  wrapper = getattr(optax.contrib, case['wrapper_name'])
-  if case['wrapper_name'] == 'reduce_on_plateau':
-    return optax.chain(optimizer, wrapper(**case['wrapper_kwargs']))
-  return wrapper(optimizer, **case['wrapper_kwargs'])
-
-
 @functools.cache
 def by_label(load: Callable[[], Any]) -> tuple[Any, dict[str, Setting]]:
   """Returns a copy of Optax, as loaded, and all its settings by label."""
   optax = load()
-  known = (*of_factories(optax), *of_upstream(optax))
+  known = (*of_factories(optax), *_of_wrappers(optax))
   return optax, {setting.label: setting for setting in known}
