@@ -13,7 +13,7 @@ import numpy as np
 import optax
 from fuzz import programs
 from fuzz import users_code
-from optax_fork.release import pristine
+from optax_fork import pristine
 from support import states
 
 _VARIABLES = ('params', 'grads', 'updates', 'state', 'out')

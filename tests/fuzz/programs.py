@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import jax
 from fuzz import users_code
-from optax_fork.release import pristine
+from optax_fork import pristine
 from support import factories
 from support import settings
 
