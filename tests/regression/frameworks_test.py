@@ -44,19 +44,6 @@ def _loss_of_arrays(arrays):
   return _distance(hidden @ last_weight + last_bias)
 
 
-class _RawModule(eqx.Module):
-  """An Equinox module with a function, a float and a flag among its leaves."""
-
-  bias: Any
-  weight: Any
-  activation: Callable
-  slope: float
-  is_on: bool
-
-  def __call__(self, x):
-    return self.activation(self.slope * (x @ self.weight + self.bias))
-
-
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass
 class _RawLayer:
@@ -106,14 +93,6 @@ class _DataclassNet:
     return self.last(self.first(x))
 
 
-class _TupleNet(NamedTuple):
-  first: Any
-  last: Any
-
-  def __call__(self, x):
-    return self.last(self.first(x))
-
-
 def _identity(x):
   return x
 
@@ -125,17 +104,9 @@ def _dataclass(cls):
   )
 
 
-def _namedtuple_of_modules():
-  return _TupleNet(
-      _RawModule(jnp.ones(4), jnp.ones((3, 4)), jnp.tanh, 1.0, True),
-      _RawModule(jnp.ones(2), jnp.ones((4, 2)), _identity, 1.0, False),
-  )
-
-
 _RAW = {
     'nnx_module': flax_models.Nnx,
     'raw_dataclass': lambda: _dataclass(_RawLayer),
-    'namedtuple_of_raw_modules': _namedtuple_of_modules,
 }
 _CASES = _RAW | {
     'linen_dict': lambda: flax_models.linen_params(_X),

@@ -109,21 +109,3 @@ class MapParamsTest(chex.TestCase):
     trace = self.variant(run)(net)
     chosen = eqx.filter(net, weight_mask(net))
     chex.assert_trees_all_equal(*map(jax.tree.leaves, (trace, chosen)))
-
-  @each(models.MODELS)
-  def test_whole_model_beside_the_state(self, make):
-    params, static = models.params_of(make())
-    transform = optax.masked(optax.adam(0.1), weight_mask)
-
-    def run(params):
-      state = transform.init(params)
-      return optax.tree.map_params(
-          transform, lambda s, p: s + p, state, eqx.combine(params, static)
-      ).inner_state[0].mu
-
-    found = self.variant(run)(params)
-    chosen = eqx.filter(params, weight_mask(params))
-    chex.assert_trees_all_equal(*(
-        [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
-        for tree in (found, chosen)
-    ))
