@@ -63,7 +63,7 @@ def pytest_runtest_makereport():
 
 def _run(root: pathlib.Path, cwd: pathlib.Path, *arguments: str) -> int:
   """Runs pytest with the Optax that is in a directory."""
-  found = os.environ | {
+  found = os.environ | upstream.DEVICES | {
       'PYTHONPATH': os.pathsep.join(map(str, (root, _ROOT))),
       compilation_cache.VARIABLE: str(root / 'compiled'),
   }

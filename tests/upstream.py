@@ -1,11 +1,12 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs Optax's own tests, and those beside our modules, on the installed fork.
+"""Runs Optax's own tests on the installed fork.
 
 `python -m tests.upstream [--full | --rest] [ARGUMENT ...]`: tests of the
-modules that the fork changes or adds, but for the long ones below. With
-`--full`, all tests of all modules; with `--rest`, those that the short form
-leaves out. Other arguments are pytest's.
+modules that the fork changes, but for the long ones below. With `--full`, all
+tests of all modules; with `--rest`, those that the short form leaves out, which
+compile more than they compute, and so with less of XLA. Other arguments are
+pytest's.
 """
 
 import os
@@ -23,6 +24,9 @@ from tests.support import seeds
 _ROOT = pathlib.Path(__file__).resolve().parents[1]
 _PACKAGES = pathlib.Path(optax.__file__).parents[1]
 
+# A test module asks for as many, which is too late if another one before it has
+# started JAX.
+DEVICES = {'JAX_NUM_CPU_DEVICES': '8'}
 # They fail with JAX 0.10, on the fork and on pristine 0.2.8.
 _FAIL_ON_BOTH = (
     # The objective of nnls rises by a rounding error.
@@ -64,17 +68,19 @@ _LONG = (
     'contrib/_muon_test.py',
     # Backtracking from many starts: the equivalence tests compare its steps.
     'BacktrackingLinesearchTest',
+    # Noise, of which the patches touch only the key.
+    'test_clipping_norm',
+    'test_noise_multiplier',
     # Sharded steps: the tests of devices compare them with those of one device.
     'ShardingTest',
 )
 
 
 def _touched() -> list[str]:
-  """Returns the test modules of what the fork changes or adds."""
-  patched = pin.read_sums(_ROOT / 'patches' / series.SUMS)
+  """Returns the test modules of what the fork changes."""
   tests = {
       path if path.endswith('_test.py') else path.replace('.py', '_test.py')
-      for path in [*patched, *series.added(_ROOT)]
+      for path in pin.read_sums(_ROOT / 'patches' / series.SUMS)
   }
   # Optimizers of `contrib` have none of their own: `_common_test` is theirs.
   return sorted(path for path in tests if (_PACKAGES / path).is_file())
@@ -87,19 +93,22 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-  """Keeps the tests of the short form, or those that it leaves out."""
-  if config.getoption('--full'):
-    return
-  modules = {_PACKAGES / path for path in _touched()}
+  """Keeps the tests of a form, none of which is ours."""
+  touched, ours = (
+      {_PACKAGES / path for path in paths}
+      for paths in (_touched(), series.added(_ROOT))
+  )
 
-  def is_short(item):
+  def is_in_form(item):
+    if item.path in ours or config.getoption('--full'):
+      return item.path not in ours
     is_long = any(part in item.nodeid for part in _LONG)
-    return item.path in modules and not is_long
+    is_short = item.path in touched and not is_long
+    return is_short != config.getoption('--rest')
 
   kept, left_out = [], []
   for item in items:
-    is_kept = is_short(item) != config.getoption('--rest')
-    (kept if is_kept else left_out).append(item)
+    (kept if is_in_form(item) else left_out).append(item)
   config.hook.pytest_deselected(items=left_out)
   items[:] = kept
 
@@ -110,11 +119,14 @@ def main(arguments: list[str]) -> int:
   options = ['-q', '-p', 'tests.upstream']
   options += ['-p', compilation_cache.__name__, '-p', seeds.__name__]
   options += ['-p', 'no:cacheprovider', f'--rootdir={_PACKAGES}']
+  options += [f'--confcutdir={_PACKAGES}']  # Not what is for our own tests.
   is_short = not {'--full', '--rest'} & set(arguments)
   modules = _touched() if is_short else ['optax']
+  if '--rest' in arguments:
+    os.environ['XLA_FLAGS'] = ' '.join(compilation_cache.cheap_flags())
   # Many tests compile the same programs; this saves a third of the time.
   with tempfile.TemporaryDirectory() as cache:
-    os.environ |= {compilation_cache.VARIABLE: f'{cache}/compiled'}
+    os.environ |= {compilation_cache.VARIABLE: f'{cache}/compiled'} | DEVICES
     return pytest.main([
         *options, *deselected, *arguments,
         *(str(_PACKAGES / name) for name in modules),

@@ -1,7 +1,7 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Trees of bools, plain functions and `functools.partial` work as before, and so
-do labels that cannot be called.
+"""Trees of bools, plain functions and `functools.partial` work as before. So do
+labels that cannot be called.
 """
 
 import jax

@@ -60,7 +60,6 @@ _OPTIMIZERS = {
 }  # fmt: skip
 _IN_SHORT = (
     'lbfgs_of_some',
-    'masked_lbfgs',
     'optax.adamw',
     'optax.adaptive_grad_clip',
     'optax.contrib.galore',
@@ -177,7 +176,6 @@ def _on_one_device(label):
   return jax.device_get(_train(label, jax.tree.map(jnp.asarray, params)))
 
 
-@pytest.mark.sent
 @pytest.mark.filterwarnings('ignore')  # Of deprecated factories.
 class ExplicitAxesTest(parameterized.TestCase):
 
@@ -207,8 +205,12 @@ class ExplicitAxesTest(parameterized.TestCase):
       *((label, 'two axes', True) for label in _IN_SHORT),
       *(('optax.lbfgs', kind, False) for kind in _MESHES if kind != 'two axes'),
   )
+  @pytest.mark.sent
   def test_all_that_works_on_one_device_works(self, label, kind, is_set):
     self._compare(label, kind, is_set)
+
+  def test_line_search_under_a_mask(self):
+    self._compare('masked_lbfgs', 'two axes', True)
 
   @parameterized.parameters(*_MESHES)
   @pytest.mark.full  # Each optimizer is compiled.
@@ -218,6 +220,7 @@ class ExplicitAxesTest(parameterized.TestCase):
         self._compare(label, kind, is_set)
       jax.clear_caches()
 
+  @pytest.mark.sent
   def test_auxiliary_output_of_a_line_search(self):
     """It keeps its shardings, and the params are as without it."""
     mesh = _mesh('two axes')

@@ -205,7 +205,6 @@ class ContribTest(parameterized.TestCase):
 
 class ViewsTest(parameterized.TestCase):
 
-  @pytest.mark.sent
   def test_callback_that_is_written_for_a_view(self):
     seen = []
 

@@ -54,10 +54,10 @@ def pytest_runtest_call(item):
 
 
 def pytest_terminal_summary(terminalreporter):
-  """Prints which rows explained what programs gave, and how often."""
+  """Prints what programs gave, and how often."""
   for report in terminalreporter.getreports('passed'):
     for key, counts in report.user_properties:
-      if key == 'rows':
+      if key == 'outcomes':
         terminalreporter.section(report.nodeid.rpartition('::')[2])
-        for row, count in sorted(counts.items(), key=lambda x: -x[1]):
-          terminalreporter.line(f'{count:7} {row}')
+        for outcome, count in sorted(counts.items(), key=lambda x: -x[1]):
+          terminalreporter.line(f'{count:7} {outcome}')

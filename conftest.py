@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gives tests several devices, leaves out long ones, and fails skipped ones."""
 
-import importlib.metadata
 import os
 import tempfile
 
@@ -20,26 +19,13 @@ def pytest_runtest_makereport(item):
   return report
 
 
-def _xla_flags(is_short):
-  """Returns eight devices, and in the short form less work on each program."""
-  # chex skips `with_pmap` where there is one device alone.
-  flags = ['--xla_force_host_platform_device_count=8']
-  if is_short:
-    # Compiling takes a third of the time, and is alike for all copies of Optax.
-    flags.append('--xla_backend_optimization_level=0')
-    flags.append('--xla_cpu_parallel_codegen_split_count=1')
-    version = importlib.metadata.version('jaxlib').split('.')
-    # XLA aborts on a flag that it does not know.
-    if tuple(map(int, version[:3])) < (0, 11, 2):
-      flags.append('--xla_cpu_use_fusion_emitters=false')
-  return flags
-
-
 def pytest_configure(config):
   """Compiles a program once, and with --full compiles and searches as users."""
-  is_short = not (config.getoption('--full') or config.getoption('--sent'))
-  flags = [os.environ.get('XLA_FLAGS', ''), *_xla_flags(is_short)]
-  os.environ['XLA_FLAGS'] = ' '.join(flags)
+  # chex skips `with_pmap` where there is one device alone.
+  flags = ['--xla_force_host_platform_device_count=8']
+  if not (config.getoption('--full') or config.getoption('--sent')):
+    flags += compilation_cache.cheap_flags()
+  os.environ['XLA_FLAGS'] = ' '.join([os.environ.get('XLA_FLAGS', ''), *flags])
   # pylint: disable-next=consider-using-with
   directory = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
   config.add_cleanup(directory.cleanup)
