@@ -24,6 +24,14 @@ class Mask(_base.Chooser, abc.ABC):
 
   __array_ufunc__ = None  # So NumPy leaves the operators to this class.
 
+  def choose(self, flat):
+    # What is no param of a raw model is not chosen, by ~a neither.
+    return [x and y for x, y in zip(self.find(flat), flat.is_expected)]
+
+  @abc.abstractmethod
+  def find(self, flat: _base.FlatParams) -> list[bool]:
+    """Finds the leaves to choose, whether or not these are params."""
+
   def __and__(self, other: Any) -> 'Mask':
     return _Combined('&', self, other)
 
@@ -51,7 +59,7 @@ class Mask(_base.Chooser, abc.ABC):
 def choose(mask: Any, flat: _base.FlatParams) -> list[bool]:
   """Returns what a mask of any kind chooses."""
   if isinstance(mask, Mask):
-    return mask.choose(flat)
+    return flat.once(mask.choose)
   params = views.get_view(flat.params)
   tree = _resolving.resolve_mask(mask, params, say=_mask_checks.raise_error)
   return views.spread(tree, params)
@@ -70,7 +78,7 @@ class _Combined(Mask):
       if isinstance(mask, Mask):
         mask.check(whole)
 
-  def choose(self, flat):
+  def find(self, flat):
     left, right = choose(self.left, flat), choose(self.right, flat)
     combine = all if self.symbol == '&' else any
     return list(map(combine, zip(left, right, strict=True)))
@@ -97,7 +105,7 @@ class _Not(Mask):
   def check(self, whole):
     self.mask.check(whole)
 
-  def choose(self, flat):
+  def find(self, flat):
     return [not x for x in choose(self.mask, flat)]
 
   def __repr__(self):

@@ -93,7 +93,16 @@ class _WhereMask(_algebra.Mask):
     except Exception as error:
       missing = getattr(error, 'name', None) or str(error)
       hint = ''
-      if isinstance(error, TypeError) and any(x is None for x in flat.leaves):
+      if not flat.is_whole:
+        hint = (
+            ' A part of them is hidden here. Without the params in `update`, an'
+            ' accessor can only get attributes and items of what is hidden, and'
+            ' loop over it as over an empty list: write `p[0], p[1]` for `a, b'
+            ' = p`.'
+        )
+      elif isinstance(error, TypeError) and any(
+          x is None for x in flat.leaves
+      ):
         hint = (
             ' Optimizers see None in place of functions, so a node that calls'
             ' one cannot be called: write `m.shared.pytree` for `m.shared()`,'
@@ -106,12 +115,12 @@ class _WhereMask(_algebra.Mask):
       ) from error
     return jax.tree.leaves(nodes, is_leaf=lambda x: x is None)
 
-  def choose(self, flat):
-    chosen = self._find(flat)
+  def find(self, flat):
+    chosen = flat.once(self._find)
     return [position in chosen for position in range(len(flat.leaves))]
 
   def check(self, whole):
-    chosen = self._find(whole)
+    chosen = whole.once(self._find)
     if not any(whole.is_expected[position] for position in chosen):
       paths = [p for p, x in zip(whole.paths, whole.is_choosable) if x]
       but = ''

@@ -20,7 +20,7 @@ class _NodeMask(_algebra.Mask):
 
   classes: tuple[type[Any], ...]
 
-  def choose(self, flat):
+  def find(self, flat):
     return _choose_below(self.classes, flat)
 
   def check(self, whole):

@@ -15,11 +15,11 @@ class _PathMask(_algebra.Mask):
 
   patterns: tuple[re.Pattern[str], ...]
 
-  def choose(self, flat):
-    return [
-        any(pattern.fullmatch(path) for pattern in self.patterns)
-        for path in flat.paths
-    ]
+  def matches(self, path: str) -> bool:
+    return any(pattern.fullmatch(path) for pattern in self.patterns)
+
+  def find(self, flat):
+    return list(map(self.matches, flat.paths))
 
   def check(self, whole):
     expected = [p for p, x in zip(whole.paths, whole.is_expected) if x]
@@ -99,7 +99,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
         f' type {type(pattern).__name__}.'
     )
   try:
-    return re.compile(pattern)
+    return re.compile(pattern, re.DOTALL)  # A key may have a line break.
   except re.error as error:
     raise ValueError(
         f'by_path: {pattern!r} is not a regular expression: {error}. In one, .*'

@@ -56,7 +56,7 @@ def describe(params: base.Params, choice: Any = None) -> str:
   title, chosen = ['path', 'shape', 'dtype'], [None] * len(flat.leaves)
   if choice is not None:
     is_none = lambda c: c is None
-    with seam.remember_params(params):
+    with seam.running(seam.Call(params)):
       tree = _resolving.resolve(
           choice, flat.params, lambda c: c, name='choice', is_leaf=is_none
       )

@@ -110,7 +110,7 @@ def resolve_train_mask(
   bools = resolve_mask(mask, params, name, _mask_checks.raise_error)
   leaves = jax.tree.leaves(params, is_leaf=views.is_hole)
   # What it chooses may be hidden, or have no gradient in `update`.
-  is_init = seam.whole_params() is not None
+  is_init = any(call.is_init for call in seam.calls())
   if is_init and mask_callable(mask, params) and not any(
       map(views.is_masked, leaves)
   ):
