@@ -60,19 +60,19 @@ class FlatParams:
 
   def find_whole(self) -> tuple['FlatParams', list[Any]]:
     """Finds the params of which these are a part, and where in them."""
-    positions = list(range(len(self.leaves)))
-    call = next(iter(seam.calls()), None)
-    if call is None or call.params is None:
-      return self, positions
-    whole = call.flat = call.flat or FlatParams(call.params)
-    tree = whole.treedef.unflatten(range(len(whole.leaves)))
-    places = views.subtrees_at(self.treedef, tree)
-    # A part has the same leaves, and others only in its holes.
-    is_part = whole.is_whole and places is not None and all(
-        hole or isinstance(place, int) and whole.leaves[place] is leaf
-        for hole, leaf, place in zip(self.holes, self.leaves, places)
-    )
-    return (whole, places) if is_part else (self, positions)
+    for call in seam.calls():
+      if call.params is None:
+        continue
+      whole = call.flat = call.flat or FlatParams(call.params)
+      tree = whole.treedef.unflatten(range(len(whole.leaves)))
+      places = views.subtrees_at(self.treedef, tree)
+      # A part has the same leaves, and others only in its holes.
+      if whole.is_whole and places is not None and all(
+          hole or isinstance(place, int) and whole.leaves[place] is leaf
+          for hole, leaf, place in zip(self.holes, self.leaves, places)
+      ):
+        return whole, places
+    return self, list(range(len(self.leaves)))
 
   @functools.cached_property
   def holes(self) -> list[bool]:
