@@ -51,7 +51,7 @@ class Labels(_base.Chooser):
         continue
       mask = _to_mask(selector)
       mask.check(whole)
-      for n, is_chosen in enumerate(mask.choose(whole)):
+      for n, is_chosen in enumerate(whole.once(mask.choose)):
         if is_chosen and i not in used:
           raise ValueError(
               f'{self!r}: {selector!r} is never the first to match:'
