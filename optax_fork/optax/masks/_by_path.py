@@ -15,11 +15,11 @@ class _PathMask(_algebra.Mask):
 
   patterns: tuple[re.Pattern[str], ...]
 
-  def matches(self, path: str) -> bool:
-    return any(pattern.fullmatch(path) for pattern in self.patterns)
-
   def find(self, flat):
-    return list(map(self.matches, flat.paths))
+    return [
+        any(pattern.fullmatch(path) for pattern in self.patterns)
+        for path in flat.paths
+    ]
 
   def check(self, whole):
     expected = [p for p, x in zip(whole.paths, whole.is_expected) if x]

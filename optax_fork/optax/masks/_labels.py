@@ -30,17 +30,15 @@ class Labels(_base.Chooser):
     rows = [-1] * len(flat.leaves)
     left = [n for n, x in enumerate(flat.is_expected) if x]
     for i, (selector, _) in enumerate(self.labels):
-      mask, others = _to_mask(selector), []
       if isinstance(selector, str):
-        is_chosen = lambda n, mask=mask: mask.matches(flat.paths[n])
+        (pattern,) = _to_mask(selector).patterns
+        found = [n for n in left if pattern.fullmatch(flat.paths[n])]
       else:
-        is_chosen = flat.once(mask.choose).__getitem__
-      for n in left:
-        if is_chosen(n):
-          rows[n] = i
-        else:
-          others.append(n)
-      left = others
+        chosen = flat.once(selector.choose)
+        found = [n for n in left if chosen[n]]
+      for n in found:
+        rows[n] = i
+      left = [n for n in left if rows[n] < 0] if found else left
     return rows
 
   def check(self, whole):
