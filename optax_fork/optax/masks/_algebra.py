@@ -62,7 +62,7 @@ def choose(mask: Any, flat: _base.FlatParams) -> list[bool]:
     return flat.once(mask.choose)
   params = views.get_view(flat.params)
   tree = _resolving.resolve_mask(mask, params, say=_mask_checks.raise_error)
-  return views.spread(tree, params)
+  return views.at_each_leaf(tree, params)
 
 
 @dataclasses.dataclass(frozen=True)

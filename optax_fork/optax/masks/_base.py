@@ -44,7 +44,7 @@ class FlatParams:
   def is_choosable(self) -> list[bool]:
     """Whether leaves are to be chosen: of raw models, those that are params."""
     is_raw = leaf_kinds.is_raw(self.params)
-    kept = leaf_kinds.get_kept(self.leaves) if is_raw else self.leaves
+    kept = leaf_kinds.params_or_none(self.leaves) if is_raw else self.leaves
     return [not hole and x is not None for hole, x in zip(self.holes, kept)]
 
   @functools.cached_property

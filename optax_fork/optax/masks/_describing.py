@@ -59,7 +59,7 @@ def describe(params: base.Params, choice: Any = None) -> str:
       tree = _resolving.resolve(
           choice, flat.params, lambda c: c, name='choice', is_leaf=is_none
       )
-    chosen = views.spread(tree, flat.params, is_none)
+    chosen = views.at_each_leaf(tree, flat.params, is_none)
   rows, groups = [], {}
   for path, leaf, c in zip(flat.paths, flat.leaves, chosen, strict=True):
     is_number = isinstance(leaf, (int, float, complex))

@@ -114,7 +114,7 @@ def resolve_train_mask(
   if is_init and mask_callable(mask, params) and not any(
       map(views.is_masked, leaves)
   ):
-    bools_and_leaves = zip(views.spread(bools, params), leaves)
+    bools_and_leaves = zip(views.at_each_leaf(bools, params), leaves)
     chosen = [x for x, leaf in bools_and_leaves if not views.is_hole(leaf)]
     if chosen and not any(chosen):
       raise ValueError(f'{name} is {mask!r}, {_mask_checks.NOTHING}')

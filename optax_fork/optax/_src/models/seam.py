@@ -146,13 +146,13 @@ def call_update(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
   named = dict(zip(_NAMES, args)) | kwargs
   updates, params = named.get('updates'), named.get('params')
   found, view = None, params
-  if not views.is_plain(updates, params):
-    found = views.set_aside(updates, params)
+  if not views.are_all_params(updates, params):
+    found = views.without_discrete(updates, params)
     if found is not None:
       updates = found[0]
       args, kwargs = _replace(args, kwargs, updates=updates)
     if params is not None:
-      view, kwargs = callbacks.align(updates, params, kwargs)
+      view, kwargs = callbacks.part_with_updates(updates, params, kwargs)
       args, kwargs = _replace(args, kwargs, params=view)
   seen = (updates, named.get('updates')), (view, params)
   try:
