@@ -147,10 +147,11 @@ def at(where: Callable[[Any], Any]) -> _algebra.Mask:
   Returns:
     A mask function, a :class:`optax.masks.Mask`. It raises a ``ValueError`` if
     the accessor fails on the params, or if it returns nothing, something that
-    is not a node of the params, or a node that holds none. Inside
-    :func:`optax.partition`, which hides a part of the params, ``init`` checks
-    this for all of them. In ``update``, the accessor finds every attribute and
-    item that it looks for in what is hidden.
+    is not a node of the params, or a node that holds none. Where a
+    wrapper such as :func:`optax.partition` hides a part of the params, the mask
+    is made from all of them. An ``update`` without params knows only what is
+    shown: in what is hidden, the accessor finds every attribute and item that
+    it looks for, and nothing to loop over, so it cannot count or unpack.
 
   Raises:
     TypeError: If ``where`` is not callable.

@@ -62,9 +62,9 @@ def by_path(*patterns: str) -> _algebra.Mask:
   Returns:
     A mask function, a :class:`optax.masks.Mask`. It raises a ``ValueError`` if
     a pattern matches nothing, and lists the paths, nearest first. A ``None``
-    may stand for a param, so a pattern may match its path alone. Inside
-    :func:`optax.partition`, which hides a part of the params, ``init`` checks
-    this for all of them, and ``update`` does not.
+    may stand for a param, so a pattern may match its path alone. Where a
+    wrapper such as :func:`optax.partition` hides a part of the params, the mask
+    is made from all of them, in ``update`` if that gets params.
 
   Raises:
     ValueError: If a pattern is not a regular expression, or if none is given.
