@@ -9,7 +9,6 @@ import functools
 from typing import Any
 
 import jax
-from optax._src.models import views
 from optax.masks import _algebra
 from optax.masks import _base
 
@@ -26,31 +25,6 @@ class _Leaf:
   __hash__ = object.__hash__
 
 
-class _Hidden:
-  """Stands for what is masked, so that all is found in it."""
-
-  __slots__ = ()
-
-  def __getattr__(self, name: str) -> Any:
-    if name.startswith('__'):
-      raise AttributeError(name)
-    return self
-
-  def __call__(self, /, *args, **kwargs):
-    return self
-
-  __getitem__ = __call__
-
-  def __iter__(self):
-    return iter(())
-
-  def __len__(self):
-    return 0
-
-  def __bool__(self):
-    return True
-
-
 @dataclasses.dataclass(frozen=True)
 class _WhereMask(_algebra.Mask):
   """See `at`."""
@@ -64,7 +38,7 @@ class _WhereMask(_algebra.Mask):
       # A node may call its functions, as `eqx.nn.Shared` does. Which ones they
       # are cannot decide: in an optimizer, there is None.
       return functools.partial(leaf)
-    return _Hidden() if views.is_masked(leaf) else _Leaf()
+    return _Leaf()
 
   def _find(self, flat):
     """Finds the positions of what is chosen."""
@@ -95,10 +69,8 @@ class _WhereMask(_algebra.Mask):
       hint = ''
       if not flat.is_whole:
         hint = (
-            ' A part of them is hidden here. Without the params in `update`, an'
-            ' accessor can only get attributes and items of what is hidden, and'
-            ' loop over it as over an empty list: write `p[0], p[1]` for `a, b'
-            ' = p`.'
+            ' A wrapper hides a part of them here: call `update` with the'
+            ' params, from which the mask is then made.'
         )
       elif isinstance(error, TypeError) and any(
           x is None for x in flat.leaves
@@ -149,9 +121,8 @@ def at(where: Callable[[Any], Any]) -> _algebra.Mask:
     the accessor fails on the params, or if it returns nothing, something that
     is not a node of the params, or a node that holds none. Where a
     wrapper such as :func:`optax.partition` hides a part of the params, the mask
-    is made from all of them. An ``update`` without params knows only what is
-    shown: in what is hidden, the accessor finds every attribute and item that
-    it looks for, and nothing to loop over, so it cannot count or unpack.
+    is made from all of them. An accessor that walks into what is hidden fails
+    where ``update`` gets no params.
 
   Raises:
     TypeError: If ``where`` is not callable.
