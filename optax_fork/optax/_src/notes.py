@@ -117,7 +117,7 @@ def _of_update(updates, state, params, kind):
   leaves = [(tree_differences.show_path(keys), leaf) for keys, leaf in leaves]
   is_raw = leaf_kinds.is_raw(params)
   has_arrays = any(leaf_kinds.is_param(leaf) for _, leaf in leaves)
-  for (path, leaf), update in zip(leaves, views.spread(updates, params)):
+  for (path, leaf), update in zip(leaves, views.at_each_leaf(updates, params)):
     is_number = hasattr(update, 'dtype') or isinstance(update, int | float)
     if not is_number and not views.is_hole(update):
       return f'{_ORDER}: the gradients hold {update!r} at {path!r} here.'

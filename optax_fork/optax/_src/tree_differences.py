@@ -1,6 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Find where two trees differ, and show what is there."""
+"""Find where two trees differ, and show what is there, or a table."""
 
 from collections.abc import Callable, Iterator
 import math
@@ -89,3 +89,25 @@ def show(tree: Any, *, values: bool = True) -> str:
     except ValueError:
       pass  # A dict whose keys do not sort.
   return f'{reprlib.repr(tree)} of type {type(tree).__name__}'
+
+
+def align_columns(rows: list[list[str]], sides: str) -> list[str]:
+  """Writes rows of cells in columns, each on its side.
+
+  Args:
+    rows: the cells.
+    sides: the side of each column that its cells are on, ``<`` or ``>``.
+
+  Returns:
+    A line for each row.
+  """
+  widths = [max(map(len, column)) for column in zip(*rows)]
+  columns = [f'{{:{side}{width}}}' for side, width in zip(sides, widths)]
+  return ['  '.join(columns).format(*row).rstrip() for row in rows]
+
+
+def show_number(x: Any) -> str:
+  """Shows numbers without the digits that only rounding has made."""
+  if isinstance(x, tuple):
+    return '[' + ', '.join(map(show_number, x)) + ']'
+  return f'{x:.10g}' if isinstance(x, float) else str(x)

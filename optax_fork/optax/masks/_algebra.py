@@ -16,13 +16,22 @@ from optax.transforms import _resolving
 class Mask(_base.Chooser, abc.ABC):
   """A mask function that can be combined with others, and prints what it is.
 
-  Call it with params to get the mask, a PyTree of bools like the params. Holes,
+  Call it with params to get the mask, a PyTree of bools like the params, which is
+  False where a raw model has something other than a param. Holes,
   ``None`` and :class:`optax.MaskedNode`, stay as they are. ``a & b``, ``a | b``
   and ``~a`` are masks, too; ``b`` can be anything that :func:`optax.masked`
   takes as a mask. The functions of ``optax.masks`` make it: do not subclass it.
   """
 
   __array_ufunc__ = None  # So NumPy leaves the operators to this class.
+
+  def choose(self, flat):
+    # What is no param of a raw model is not chosen, by ~a neither.
+    return [x and y for x, y in zip(self.find(flat), flat.is_expected)]
+
+  @abc.abstractmethod
+  def find(self, flat: _base.FlatParams) -> list[bool]:
+    """Finds the leaves to choose, whether or not these are params."""
 
   def __and__(self, other: Any) -> 'Mask':
     return _Combined('&', self, other)
@@ -51,10 +60,10 @@ class Mask(_base.Chooser, abc.ABC):
 def choose(mask: Any, flat: _base.FlatParams) -> list[bool]:
   """Returns what a mask of any kind chooses."""
   if isinstance(mask, Mask):
-    return mask.choose(flat)
+    return flat.once(mask.choose)
   params = views.get_view(flat.params)
   tree = _resolving.resolve_mask(mask, params, say=_mask_checks.raise_error)
-  return views.spread(tree, params)
+  return views.at_each_leaf(tree, params)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +79,7 @@ class _Combined(Mask):
       if isinstance(mask, Mask):
         mask.check(whole)
 
-  def choose(self, flat):
+  def find(self, flat):
     left, right = choose(self.left, flat), choose(self.right, flat)
     combine = all if self.symbol == '&' else any
     return list(map(combine, zip(left, right, strict=True)))
@@ -97,7 +106,7 @@ class _Not(Mask):
   def check(self, whole):
     self.mask.check(whole)
 
-  def choose(self, flat):
+  def find(self, flat):
     return [not x for x in choose(self.mask, flat)]
 
   def __repr__(self):

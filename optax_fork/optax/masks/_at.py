@@ -9,7 +9,6 @@ import functools
 from typing import Any
 
 import jax
-from optax._src.models import views
 from optax.masks import _algebra
 from optax.masks import _base
 
@@ -26,31 +25,6 @@ class _Leaf:
   __hash__ = object.__hash__
 
 
-class _Hidden:
-  """Stands for what is masked, so that all is found in it."""
-
-  __slots__ = ()
-
-  def __getattr__(self, name: str) -> Any:
-    if name.startswith('__'):
-      raise AttributeError(name)
-    return self
-
-  def __call__(self, /, *args, **kwargs):
-    return self
-
-  __getitem__ = __call__
-
-  def __iter__(self):
-    return iter(())
-
-  def __len__(self):
-    return 0
-
-  def __bool__(self):
-    return True
-
-
 @dataclasses.dataclass(frozen=True)
 class _WhereMask(_algebra.Mask):
   """See `at`."""
@@ -64,7 +38,7 @@ class _WhereMask(_algebra.Mask):
       # A node may call its functions, as `eqx.nn.Shared` does. Which ones they
       # are cannot decide: in an optimizer, there is None.
       return functools.partial(leaf)
-    return _Hidden() if views.is_masked(leaf) else _Leaf()
+    return _Leaf()
 
   def _find(self, flat):
     """Finds the positions of what is chosen."""
@@ -93,7 +67,14 @@ class _WhereMask(_algebra.Mask):
     except Exception as error:
       missing = getattr(error, 'name', None) or str(error)
       hint = ''
-      if isinstance(error, TypeError) and any(x is None for x in flat.leaves):
+      if not flat.is_whole:
+        hint = (
+            ' A wrapper hides a part of them here: call `update` with the'
+            ' params, from which the mask is then made.'
+        )
+      elif isinstance(error, TypeError) and any(
+          x is None for x in flat.leaves
+      ):
         hint = (
             ' Optimizers see None in place of functions, so a node that calls'
             ' one cannot be called: write `m.shared.pytree` for `m.shared()`,'
@@ -106,12 +87,12 @@ class _WhereMask(_algebra.Mask):
       ) from error
     return jax.tree.leaves(nodes, is_leaf=lambda x: x is None)
 
-  def choose(self, flat):
-    chosen = self._find(flat)
+  def find(self, flat):
+    chosen = flat.once(self._find)
     return [position in chosen for position in range(len(flat.leaves))]
 
   def check(self, whole):
-    chosen = self._find(whole)
+    chosen = whole.once(self._find)
     if not any(whole.is_expected[position] for position in chosen):
       paths = [p for p, x in zip(whole.paths, whole.is_choosable) if x]
       but = ''
@@ -138,10 +119,10 @@ def at(where: Callable[[Any], Any]) -> _algebra.Mask:
   Returns:
     A mask function, a :class:`optax.masks.Mask`. It raises a ``ValueError`` if
     the accessor fails on the params, or if it returns nothing, something that
-    is not a node of the params, or a node that holds none. Inside
-    :func:`optax.partition`, which hides a part of the params, ``init`` checks
-    this for all of them. In ``update``, the accessor finds every attribute and
-    item that it looks for in what is hidden.
+    is not a node of the params, or a node that holds none. Where a
+    wrapper such as :func:`optax.partition` hides a part of the params, the mask
+    is made from all of them. An accessor that walks into what is hidden fails
+    where ``update`` gets no params.
 
   Raises:
     TypeError: If ``where`` is not callable.

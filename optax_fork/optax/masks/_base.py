@@ -3,6 +3,7 @@
 """List the leaves of params with their paths, to choose among them."""
 
 import abc
+from collections.abc import Callable
 from collections.abc import Iterable
 import difflib
 import functools
@@ -15,7 +16,7 @@ from optax._src.models import nnx_types
 from optax._src.models import seam
 from optax._src.models import views
 from optax._src import params_fn
-
+from optax._src import tree_differences
 
 _MAX_PATHS = 10  # As many as an error lists.
 
@@ -26,29 +27,25 @@ class FlatParams:
   def __init__(self, params: base.Params):
     self.params = params
     self.leaves, self.treedef = jax.tree.flatten(params, is_leaf=views.is_hole)
+    self._found = {}
 
   @functools.cached_property
   def paths(self) -> list[str]:
-    entries = jax.tree_util.tree_leaves_with_path(
-        self.params, is_leaf=views.is_hole
-    )
-    paths = [_path(keys) for keys, _ in entries]
-    if any(path.endswith('/value') for path in paths):
-      # Optimizers of NNX see variables in `init`, their values in `update`.
-      nodes = jax.tree_util.tree_leaves_with_path(
-          self.params, is_leaf=nnx_types.is_variable
-      )
-      nodes = [k for k, x in nodes if nnx_types.is_variable(x)]
-      values = {_path(keys) + '/value' for keys in nodes}
-      paths = [p.removesuffix('/value') if p in values else p for p in paths]
-    return paths
+    # Optimizers of NNX see variables in `init`, their values in `update`.
+    is_node = lambda x: views.is_hole(x) or nnx_types.is_variable(x)
+    leaves_with_path = jax.tree_util.tree_leaves_with_path
+    return [
+        tree_differences.show_path(keys + more[1:])
+        for keys, node in leaves_with_path(self.params, is_leaf=is_node)
+        for more, _ in leaves_with_path(node, is_leaf=views.is_hole)
+    ]
 
   @functools.cached_property
   def is_choosable(self) -> list[bool]:
     """Whether leaves are to be chosen: of raw models, those that are params."""
     is_raw = leaf_kinds.is_raw(self.params)
-    kept = leaf_kinds.get_kept(self.leaves) if is_raw else self.leaves
-    return [not hole and x is not None for hole, x in zip(self._holes, kept)]
+    kept = leaf_kinds.params_or_none(self.leaves) if is_raw else self.leaves
+    return [not hole and x is not None for hole, x in zip(self.holes, kept)]
 
   @functools.cached_property
   def is_expected(self) -> list[bool]:
@@ -61,30 +58,38 @@ class FlatParams:
     """Whether no part is hidden, so that what is not found is not there."""
     return not any(map(views.is_masked, self.leaves))
 
-  def find_whole(self) -> Optional['FlatParams']:
-    """Finds the params of which these are a part, or None."""
-    whole = FlatParams(seam.whole_params())
-    if whole.is_whole and self._is_part_of(whole.params):
-      return whole
-    return self if self.is_whole else None
-
-  def _is_part_of(self, params: Any) -> bool:
-    """Whether params have the same leaves, and others only in the holes."""
-    nodes = views.subtrees_at(self.treedef, params)
-    return nodes is not None and all(
-        hole or leaf is node
-        for hole, leaf, node in zip(self._holes, self.leaves, nodes)
-    )
+  def find_whole(self) -> tuple['FlatParams', list[Any]]:
+    """Finds the params of which these are a part, and where in them."""
+    for call in seam.calls():
+      if call.params is None:
+        continue
+      whole = call.flat = call.flat or FlatParams(call.params)
+      tree = whole.treedef.unflatten(range(len(whole.leaves)))
+      places = views.subtrees_at(self.treedef, tree)
+      # A part has the same leaves, and others only in its holes.
+      if whole.is_whole and places is not None and all(
+          hole or isinstance(place, int) and whole.leaves[place] is leaf
+          for hole, leaf, place in zip(self.holes, self.leaves, places)
+      ):
+        return whole, places
+    return self, list(range(len(self.leaves)))
 
   @functools.cached_property
-  def _holes(self) -> list[bool]:
+  def holes(self) -> list[bool]:
     return list(map(views.is_hole, self.leaves))
+
+  def once(self, find: Callable[['FlatParams'], Any]) -> Any:
+    """Calls a method of a chooser, unless it was called for these params."""
+    key = id(find.__self__), find.__name__
+    if key not in self._found:
+      self._found[key] = find, find(self)  # It holds the chooser, and its id.
+    return self._found[key][1]
 
   def unflatten(self, values: Iterable[Any]) -> base.PyTree:
     """Makes a tree like the params, with other values except in the holes."""
     return self.treedef.unflatten(
         leaf if hole else value
-        for value, leaf, hole in zip(values, self.leaves, self._holes)
+        for value, leaf, hole in zip(values, self.leaves, self.holes)
     )
 
 
@@ -116,10 +121,10 @@ class Chooser(params_fn.ParamsFn, abc.ABC):
           f' {self.use}, not as a learning rate or another number.'
       )
     flat = FlatParams(params)
-    whole = flat.find_whole()
-    if whole is not None:
+    whole, places = flat.find_whole()
+    if whole.is_whole:
       try:
-        self.check(whole)
+        whole.once(self.check)
       except ValueError as error:
         if not jax.tree_util.all_leaves([params]):
           raise
@@ -128,7 +133,12 @@ class Chooser(params_fn.ParamsFn, abc.ABC):
             ' mask)`, `jax.tree.map` and `optax.flatten` do. Call it with the'
             ' model: `eqx.filter(model, mask(model))`.'
         ) from error
-    return flat.unflatten(self.choose(flat))
+    elif all(whole.holes):
+      return params
+    chosen = whole.once(self.choose)
+    return flat.unflatten(
+        None if hole else chosen[n] for hole, n in zip(flat.holes, places)
+    )
 
   @abc.abstractmethod
   def choose(self, flat: FlatParams) -> list[Any]:
@@ -137,10 +147,6 @@ class Chooser(params_fn.ParamsFn, abc.ABC):
   @abc.abstractmethod
   def check(self, whole: FlatParams) -> None:
     """Raises a ``ValueError`` if something that is looked for is not there."""
-
-
-def _path(keys) -> str:
-  return jax.tree_util.keystr(keys, simple=True, separator='/')
 
 
 def list_paths(paths: list[str], pattern: Optional[str] = None) -> str:

@@ -19,7 +19,7 @@ class _LeafMask(_algebra.Mask):
   def check(self, whole):
     pass  # No param need have what is asked.
 
-  def choose(self, flat):
+  def find(self, flat):
     chosen = []
     for leaf, is_choosable in zip(flat.leaves, flat.is_choosable):
       try:

@@ -20,7 +20,7 @@ class _NodeMask(_algebra.Mask):
 
   classes: tuple[type[Any], ...]
 
-  def choose(self, flat):
+  def find(self, flat):
     return _choose_below(self.classes, flat)
 
   def check(self, whole):
@@ -92,9 +92,9 @@ def by_node(*classes: type[Any]) -> _algebra.Mask:
   Returns:
     A mask function, a :class:`optax.masks.Mask`. It raises a ``ValueError`` if
     there is no node of a class that holds a param (or a ``None``, which may
-    stand for one), and lists the classes that there are. Inside
-    :func:`optax.partition`, which hides a part of the params, ``init`` checks
-    this for all of them, and ``update`` does not.
+    stand for one), and lists the classes that there are. Where a
+    wrapper such as :func:`optax.partition` hides a part of the params, the mask
+    is made from all of them, in ``update`` if that gets params.
 
   Raises:
     ValueError: If nothing is given.

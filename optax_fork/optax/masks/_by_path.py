@@ -15,7 +15,7 @@ class _PathMask(_algebra.Mask):
 
   patterns: tuple[re.Pattern[str], ...]
 
-  def choose(self, flat):
+  def find(self, flat):
     return [
         any(pattern.fullmatch(path) for pattern in self.patterns)
         for path in flat.paths
@@ -62,9 +62,9 @@ def by_path(*patterns: str) -> _algebra.Mask:
   Returns:
     A mask function, a :class:`optax.masks.Mask`. It raises a ``ValueError`` if
     a pattern matches nothing, and lists the paths, nearest first. A ``None``
-    may stand for a param, so a pattern may match its path alone. Inside
-    :func:`optax.partition`, which hides a part of the params, ``init`` checks
-    this for all of them, and ``update`` does not.
+    may stand for a param, so a pattern may match its path alone. Where a
+    wrapper such as :func:`optax.partition` hides a part of the params, the mask
+    is made from all of them, in ``update`` if that gets params.
 
   Raises:
     ValueError: If a pattern is not a regular expression, or if none is given.
@@ -99,7 +99,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
         f' type {type(pattern).__name__}.'
     )
   try:
-    return re.compile(pattern)
+    return re.compile(pattern, re.DOTALL)  # A key may have a line break.
   except re.error as error:
     raise ValueError(
         f'by_path: {pattern!r} is not a regular expression: {error}. In one, .*'

@@ -100,11 +100,14 @@ class PathMaskTest(parameterized.TestCase):
     nnx = types.SimpleNamespace(**{name: variable})
     self.enter_context(mock.patch.dict(sys.modules, {'flax.nnx': nnx}))
     jax.tree_util.register_dataclass(variable, ['value'], [])
-    values = {'bias': 1.0, 'kernel': 2.0}
+    values = {'bias': 1.0, 'kernel': 2.0, 'lora': {'a': 3.0, 'value': 4.0}}
     # Optimizers of NNX see both.
     for params in (values, {k: variable(v) for k, v in values.items()}):
-      mask = optax.masks.by_path('kernel')(params)
-      self.assertEqual(jax.tree.leaves(mask), [False, True])
+      mask = optax.masks.by_path('kernel', 'lora/a')(params)
+      self.assertEqual(jax.tree.leaves(mask), [False, True, True, False])
+
+  def test_key_with_a_line_break(self):
+    self.assertEqual(optax.masks.by_path('.*')({'a\nb': 1.0}), {'a\nb': True})
 
   @parameterized.named_parameters(
       ('regular_expression', ['['], ValueError, r"'\[' is not a regular"),
@@ -158,19 +161,27 @@ class WhereMaskTest(parameterized.TestCase):
       optax.masks.at(lambda p: p.get('tail'))({'body': 1.0})
 
   def test_masked_parts(self):
-    params = {'enc': optax.MaskedNode(), 'head': 1.0}
+    """Who walks into them needs all params."""
+    params = {'enc': {'a': 1.0, 'b': 2.0}, 'head': 1.0}
+    view = params | {'enc': optax.MaskedNode()}
+    mask = optax.masks.at(lambda p: p['enc'])
+    self.assertEqual(mask(view), view | {'head': False})
     for where in (
-        lambda p: p['enc'].layers[0].bias,
-        lambda p: p['enc'],
-        lambda p: [layer.bias for layer in p['enc'].layers],
-        lambda p: [p['enc'][i] for i in range(len(p['enc']))],
-        lambda p: [v['w'] for k, v in p['enc'].items() if k],
-        lambda p: p['enc'] or p['head'],
-        lambda p: (p['enc']['a'], p['enc']['b']),
-        lambda p: [x for x in p.values() if not hasattr(x, '__array__')][0],
+        lambda p: p['enc']['a'],
+        lambda p: list(p['enc'].values())[0],
+        lambda p: next(iter(p['enc'].values())),
+        lambda p: [x for a, b in [p['enc'].items()] for x in (a[1], b[1])],
     ):
-      mask = optax.masks.at(where)(params)
-      self.assertEqual(mask, {'enc': optax.MaskedNode(), 'head': False})
+      mask = optax.masks.at(where)
+      with self.assertRaisesRegex(ValueError, 'call `update` with the params'):
+        mask(view)
+      tx = optax.masked(
+          optax.masked(optax.scale(-1.0), mask), {'enc': False, 'head': True}
+      )
+      updates, _ = tx.update(params, tx.init(params), params)
+      self.assertEqual(updates, params)
+      with self.assertRaisesRegex(ValueError, 'call `update` with the params'):
+        tx.update(params, tx.init(params))
 
   @parameterized.named_parameters(
       ('raises', lambda p: p.nom, 'AttributeError.* first: .norm/scale'),
@@ -321,6 +332,11 @@ class CombinedTest(parameterized.TestCase):
     ):
       self.assertEqual(repr(mask), text)
 
+  def test_labels_beside_a_mask(self):
+    with self.assertRaisesRegex(ValueError, "is 'x'.* leaves of a mask") as e:
+      (optax.masks.by_path('w') & optax.masks.labels({'w': 'x'}))({'w': 1.0})
+    self.assertNotIn('by_path', str(e.exception))
+
   def test_masks_are_values(self):
     make = lambda: ~optax.masks.by_path('.*/bias') & optax.masks.by_leaf(len)
     self.assertEqual(make(), make())
@@ -369,7 +385,6 @@ class PathLabelsTest(parameterized.TestCase):
     params = {'b': jnp.ones(2), 'w': jnp.ones((2, 2))}
     self.assertEqual(labels(params), {'b': None, 'w': numbers})
     self.assertEqual(pickle.loads(pickle.dumps(labels)), labels)
-    self.assertEndsWith(repr(labels), ', default=None)')
     names = optax.masks.labels({'w': 'x'}, default=None)
     for choice in (names, names(params)):
       rows = optax.masks.describe(params, choice).splitlines()
@@ -386,9 +401,9 @@ class PathLabelsTest(parameterized.TestCase):
     labels = optax.masks.labels({'.*/bias': 1})
     self.assertEqual(pickle.loads(pickle.dumps(labels)), labels)
     with self.assertRaisesRegex(
-        ValueError, "no label for 'layers/0/weight', .* or a default"
+        ValueError, r'param_labels.*layers\[0\].weight is None.* a default'
     ):
-      labels(_params())
+      optax.partition({1: optax.sgd(0.1)}, labels).init(_params())
 
   def test_holes(self):
     params = {'a': None, 'b': optax.MaskedNode(), 'c': 1.0}
@@ -408,6 +423,8 @@ class PathLabelsTest(parameterized.TestCase):
         ({'(': 1}, ValueError, r"'\(' is not a regular expression"),
         ([('.*', 1)], TypeError, 'takes a mapping'),
         ({_Layer: 1}, TypeError, 'strings, or masks of `optax.masks`, found'),
+        ({'.*': ('a', 'b')}, TypeError, r"\('a', 'b'\) .* since it is a tree"),
+        ({'.*': ['a']}, TypeError, 'since it is a tree'),
     ):
       with self.assertRaisesRegex(error, message):
         optax.masks.labels(labels)
@@ -456,6 +473,26 @@ class NoneTest(parameterized.TestCase):
     self.assertEqual(
         mask(params), [{'b': None, 'w': False}, {'b': False, 'w': True}]
     )
+
+
+class RawModelTest(parameterized.TestCase):
+
+  @parameterized.named_parameters(
+      ('not', lambda: ~optax.masks.by_path('w')),
+      ('all', lambda: optax.masks.by_path('.*')),
+      ('not_not', lambda: ~~optax.masks.by_path('w')),
+      ('node', lambda: optax.masks.by_node(dict)),
+      ('tree', lambda: optax.masks.by_path('w') | True),
+      ('at', lambda: optax.masks.at(lambda m: m)),
+  )
+  def test_mask_is_false_where_there_is_no_param(self, make):
+    """So it splits a model as `split` does, whoever splits it."""
+    model = {'w': jnp.ones(2), 'v': jnp.ones(3), 'n': 3, 'f': jnp.tanh}
+    mask = make()(model)
+    trained, _ = optax.masks.split(model, make())
+    for name, is_chosen in mask.items():
+      self.assertEqual(is_chosen, trained[name] is not None)
+    self.assertFalse(mask['n'] or mask['f'])
 
 
 class NotParamsTest(parameterized.TestCase):

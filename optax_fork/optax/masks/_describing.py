@@ -8,7 +8,6 @@ from typing import Any
 from optax._src import base
 from optax._src.models import seam
 from optax._src.models import views
-from optax._src import tables
 from optax._src import tree_differences
 from optax.masks import _base
 from optax.transforms import _resolving
@@ -56,19 +55,19 @@ def describe(params: base.Params, choice: Any = None) -> str:
   title, chosen = ['path', 'shape', 'dtype'], [None] * len(flat.leaves)
   if choice is not None:
     is_none = lambda c: c is None
-    with seam.remember_params(params):
+    with seam.running(seam.Call(params)):
       tree = _resolving.resolve(
           choice, flat.params, lambda c: c, name='choice', is_leaf=is_none
       )
-    chosen = views.spread(tree, flat.params, is_none)
+    chosen = views.at_each_leaf(tree, flat.params, is_none)
   rows, groups = [], {}
   for path, leaf, c in zip(flat.paths, flat.leaves, chosen, strict=True):
     is_number = isinstance(leaf, (int, float, complex))
     if not hasattr(leaf, 'dtype') and not is_number:
       continue  # A hole, or a function.
     dtype, shape = tree_differences.kind(leaf)
-    rows.append([path, str(tuple(shape)), str(dtype), tables.show_number(c)])
-    group = groups.setdefault((type(c), repr(c)), (tables.show_number(c), []))
+    rows.append([path, str(tuple(shape)), str(dtype), tree_differences.show_number(c)])
+    group = groups.setdefault((type(c), repr(c)), (tree_differences.show_number(c), []))
     group[1].append(math.prod(shape))
   if choice is not None:
     is_mask = {row[-1] for row in rows} <= {'True', 'False'}
@@ -78,7 +77,7 @@ def describe(params: base.Params, choice: Any = None) -> str:
   counts = [] if choice is None else list(groups.values())
   counts.append(('total', sizes))
   counts = [[c, f'{len(sizes):,}', f'{sum(sizes):,}'] for c, sizes in counts]
-  by_leaf = tables.align_columns([title, *rows], '<<<<')
+  by_leaf = tree_differences.align_columns([title, *rows], '<<<<')
   groups_title = ['group', 'leaves', 'parameters']
-  by_group = tables.align_columns([groups_title, *counts], '<>>')
+  by_group = tree_differences.align_columns([groups_title, *counts], '<>>')
   return _Text('\n'.join([*by_leaf, '', *by_group]))

@@ -6,15 +6,14 @@ from collections.abc import Callable, Mapping
 import contextlib
 import dataclasses
 import inspect
-from typing import Any, Optional, Union
+from typing import Any, Union
 
 import jax.numpy as jnp
 import numpy as np
 from optax._src import base
-from optax._src import tables
+from optax._src import tree_differences
 from optax.masks import _base
 from optax.masks import _labels
-from optax.transforms import _clipping
 from optax.transforms import _combining
 from optax.transforms import _leaf_numbers
 
@@ -34,14 +33,14 @@ class _Group:
   def trained(self) -> Any:
     """1 for what is trained and 0 for what is frozen, which may be rows."""
     if isinstance(self.lr_mult, tuple):
-      return tuple(int(x != 0) for x in self.lr_mult)
-    return int(self.lr_mult != 0)
+      return tuple(float(x != 0) for x in self.lr_mult)
+    return float(not self.frozen)
 
   def __str__(self):
     if self.frozen:
       return 'frozen'
-    lr_mult = tables.show_number(self.lr_mult)
-    weight_decay = tables.show_number(self.weight_decay)
+    lr_mult = tree_differences.show_number(self.lr_mult)
+    weight_decay = tree_differences.show_number(self.weight_decay)
     return f'lr_mult={lr_mult}, weight_decay={weight_decay}'
 
   def __repr__(self):
@@ -68,27 +67,23 @@ class _Groups(_labels.Labels):
     return groups
 
   def wrap(
-      self,
-      make_optimizer: Callable[..., base.GradientTransformation],
-      *,
-      max_norm: Optional[float] = None,
+      self, make_optimizer: Callable[..., base.GradientTransformation]
   ) -> base.GradientTransformationExtraArgs:
     """Makes an optimizer that does what the table says.
 
     Args:
       make_optimizer: a function that makes the optimizer. It is called once, as
-        ``make_optimizer(weight_decay=...)``, with what any ``weight_decay`` of
-        Optax may be. The updates of the optimizer must be proportional to its
+        ``make_optimizer(weight_decay=...)``, with what
+        :func:`optax.add_decayed_weights` takes, and so each optimizer that
+        calls it. The updates of the optimizer must be proportional to its
         learning rate.
-      max_norm: the largest global norm of the gradients of what is trained,
-        see :func:`optax.clip_by_global_norm`. Without it, they are not clipped.
 
     Returns:
       An :class:`optax.GradientTransformationExtraArgs`: a chain that zeroes the
-      gradients of what is frozen, clips, calls the optimizer, and multiplies
-      its updates. The state has room for what is frozen, as for all params.
-      ``init`` raises a ``ValueError`` as the table itself does, and ``update``
-      if the table has a decay that the optimizer does not use.
+      gradients of what is frozen, calls the optimizer, and multiplies its
+      updates. The state has room for what is frozen, as for all params.
+      ``init`` raises a ``ValueError`` as the table itself does, and if the
+      table has a decay that nothing uses.
 
     Raises:
       TypeError: If ``make_optimizer`` cannot be called like that.
@@ -104,26 +99,28 @@ class _Groups(_labels.Labels):
           f' weight_decay=weight_decay)` can be. It cannot call'
           f' {make_optimizer!r}: {error}.'
       ) from error
-    parts = [_leaf_numbers.scale(_Column(self, 'trained'))]
-    if max_norm is not None:
-      parts.append(_clipping.clip_by_global_norm(max_norm))
-    parts.append(make_optimizer(weight_decay=decay))
-    parts.append(_leaf_numbers.scale(_Column(self, 'lr_mult')))
-    tx = _combining.chain(*parts)
+    tx = _combining.chain(
+        _leaf_numbers.scale(_Column(self, 'trained')),
+        make_optimizer(weight_decay=decay),
+        _leaf_numbers.scale(_Column(self, 'lr_mult')),
+    )
 
-    def update_fn(updates, state, params=None, **extra_args):
-      result = tx.update(updates, state, params, **extra_args)
-      # Only now, since some optimizers are made in `update`, or compute there.
+    def init_fn(params):
+      state = tx.init(params)
+      # Only now, since `inject_hyperparams` makes its optimizer in `init`.
       if not decay.is_used and any(x.weight_decay for x in self.all_labels()):
         raise ValueError(
             f'{self!r}: the optimizer does not use the decays of this table.'
             ' Hand the `weight_decay` that `wrap` gives to the function on, to'
-            ' the `weight_decay=` of an optimizer or to'
-            ' `optax.add_decayed_weights(weight_decay)`, or give no decay.'
+            ' `optax.add_decayed_weights(weight_decay)` or to the'
+            ' `weight_decay=` of an optimizer that calls it, as `optax.adamw`'
+            ' does. One that computes with a single decay of its own, as'
+            ' `optax.novograd` does, cannot decay by a table: leave the decays'
+            ' out, or use `optax.partition`.'
         )
-      return result
+      return state
 
-    return base.GradientTransformationExtraArgs(tx.init, update_fn)
+    return base.GradientTransformationExtraArgs(init_fn, tx.update)
 
   def __repr__(self):
     default = f'weight_decay={self.default.weight_decay}'
@@ -139,37 +136,19 @@ class _Column(_base.Chooser, _leaf_numbers.LeafNumbers):
   use = 'as a weight decay'
 
   def choose(self, flat):
-    values = (getattr(group, self.name) for group in self.groups.choose(flat))
+    groups = flat.once(self.groups.choose)
+    values = (getattr(group, self.name) for group in groups)
     return [np.asarray(x) if isinstance(x, tuple) else x for x in values]
 
   def check(self, whole):
-    self.groups.check(whole)
-
-  # Some optimizers compute with a single number.
-  def __float__(self):
-    numbers = {getattr(x, self.name) for x in self.groups.all_labels()}
-    if len(numbers) > 1:
-      raise TypeError(
-          f'{self!r} has a number for each param, and this optimizer computes'
-          ' with a single one: give all groups the same.'
-      )
-    self.is_used = True
-    return float(numbers.pop())
-
-  def __neg__(self):
-    return -float(self)
-
-  def __mul__(self, other):
-    return float(self) * other
-
-  __rmul__ = __mul__
+    whole.once(self.groups.check)
 
   def __repr__(self):
     return f'{self.groups!r}.{self.name}'
 
 
 def groups(
-    groups: Mapping[_labels.Selector, Mapping[str, Any]],
+    rows: Mapping[_labels.Selector, Mapping[str, Any]],
     *,
     weight_decay: float = 0.0,
 ) -> _Groups:
@@ -180,35 +159,42 @@ def groups(
   optimizer and a state for each group.
 
   Args:
-    groups: a row for each group, by pattern or mask, as
+    rows: a row for each group, by pattern or mask, as
       :func:`optax.masks.labels` takes them. A leaf gets the row of the first
       that matches. A row is a mapping with ``'lr_mult'``, which multiplies the
-      learning rate, ``'weight_decay'``, or both; or it is ``{'frozen': True}``,
-      which means the same as ``'lr_mult': 0``. For stacked layers, the
-      multiplier can be an array with one number for each layer.
+      learning rate, ``'weight_decay'``, or both; or it is ``{'frozen': True}``.
+      For stacked layers, the multiplier can be an array with one number for
+      each layer, where 0 freezes a layer.
     weight_decay: the decay in rows that have none. Leaves that no row matches
       have this decay, and 1 as their multiplier.
 
   Returns:
     A function from params to a PyTree of rows like the params, for
-    :func:`optax.masks.describe`. Its method ``wrap(make_optimizer, *,
-    max_norm=None)`` makes an optimizer that does all that the table says: it
-    zeroes the gradients of what is frozen, clips by their global norm if
-    ``max_norm`` is given, calls ``make_optimizer(weight_decay=...)`` for an
-    optimizer with the decays of the table, and multiplies its updates. Hand
-    this argument on to whatever decays: an optimizer such as
-    :func:`optax.contrib.muon` has two decays. Multipliers are right only if the
-    updates are proportional to the learning rate. Those of line searches and of
-    ``schedule_free``, ``madgrad`` and ``sam`` of :mod:`optax.contrib` are not,
-    for example. ``init`` of what ``wrap`` returns raises the errors of
-    :func:`optax.masks.labels`.
+    :func:`optax.masks.describe`. Its method ``wrap(make_optimizer)`` makes an
+    optimizer that does all that the table says: it zeroes the gradients of what
+    is frozen, calls ``make_optimizer(weight_decay=...)`` for an optimizer with
+    the decays of the table, and multiplies its updates. To clip what is trained
+    by its global norm, begin that optimizer with
+    :func:`optax.clip_by_global_norm`. Hand the argument on to whatever decays:
+    an optimizer such as :func:`optax.contrib.muon` has two decays. Only
+    :func:`optax.add_decayed_weights`, and what calls it, can decay by a table;
+    for others, and if nothing uses the decays, ``init`` raises an error.
+
+    Multipliers are right only if the updates are proportional to the learning
+    rate. Those of line searches are not, nor those of :func:`optax.fromage`,
+    :func:`optax.rprop` at the limits of its steps, :func:`optax.adafactor` with
+    a decay, and of ``schedule_free``, ``madgrad``, ``sam``, ``cocob``, ``dog``,
+    ``dowg``, ``prodigy`` and ``dadapt_adamw`` of :mod:`optax.contrib`. With an
+    array as multiplier, :func:`optax.lamb`, :func:`optax.lars`,
+    :func:`optax.novograd` and :func:`optax.adafactor` take norms of the whole
+    stack.
 
   Raises:
     ValueError: If a pattern is not a regular expression, if a row has another
-      key, a value that is not a finite number, or ``'frozen'`` beside a number,
-      or if there is no row.
-    TypeError: If a pattern is neither a string nor a mask, or a row or
-      ``groups`` is not a mapping.
+      key, a value that is not a finite number, the multiplier 0, or
+      ``'frozen'`` beside a number, or if there is no row.
+    TypeError: If a pattern is neither a string nor a mask, or a row or ``rows``
+      is not a mapping.
 
   Examples:
     >>> import jax.numpy as jnp
@@ -231,8 +217,10 @@ def groups(
     lr_mult=1, weight_decay=0.01         1          18
     total                                3          45
     >>> optimizer = groups.wrap(
-    ...     lambda weight_decay: optax.adamw(1e-3, weight_decay=weight_decay),
-    ...     max_norm=1.0,
+    ...     lambda weight_decay: optax.chain(
+    ...         optax.clip_by_global_norm(1.0),
+    ...         optax.adamw(1e-3, weight_decay=weight_decay),
+    ...     )
     ... )
 
   References:
@@ -240,40 +228,36 @@ def groups(
     <https://github.com/google-deepmind/optax/issues/59>`_ and `jax#3296
     <https://github.com/jax-ml/jax/issues/3296>`_.
   """
-  if not isinstance(groups, Mapping):
-    raise TypeError(f'masks.groups takes a mapping, found {groups!r}.')
-  if not groups:
+  if not isinstance(rows, Mapping):
+    raise TypeError(f'masks.groups takes a mapping, found {rows!r}.')
+  if not rows:
     raise ValueError('masks.groups takes at least one row.')
   rest = _make_group('the rest', {}, weight_decay)
-  rows = tuple(
+  labels = tuple(
       (
           _labels.check_selector('masks.groups', selector),
           _make_group(f'the row of {selector!r}', row, weight_decay),
       )
-      for selector, row in groups.items()
+      for selector, row in rows.items()
   )
-  return _Groups(rows, rest)
+  return _Groups(labels, rest)
 
 
 def _make_group(name: str, row: Any, weight_decay: float) -> _Group:
   """Makes a group of a row, or says what is wrong with it."""
   if not isinstance(row, Mapping):
     raise TypeError(f'masks.groups: {name} must be a mapping, found {row!r}.')
-  for key in row:
-    if key not in ('lr_mult', 'weight_decay', 'frozen'):
-      raise ValueError(
-          f"masks.groups: {name} has the key {key!r}; the keys are 'lr_mult',"
-          " 'weight_decay' and 'frozen'. For groups that differ in anything"
-          ' else, use `optax.partition`.'
-      )
+  if set(row) == {'frozen'} and row['frozen'] is True:
+    return _Group(0.0, 0.0)
   numbers = {'lr_mult': 1, 'weight_decay': weight_decay, **row}
-  frozen = numbers.pop('frozen', False)
-  if not isinstance(frozen, bool) or frozen and len(row) > 1:
-    raise ValueError(
-        f"masks.groups: 'frozen' of {name} must be True or False. If it is"
-        f' True, the row must have no other key; found {dict(row)!r}.'
-    )
   for key, number in numbers.items():
+    if key not in ('lr_mult', 'weight_decay'):
+      raise ValueError(
+          f'masks.groups: {name} has the key {key!r}; the keys are'
+          " 'lr_mult' and 'weight_decay', and `{'frozen': True}` is a row by"
+          ' itself. For groups that differ in anything else, use'
+          ' `optax.partition`.'
+      )
     array = np.asarray(number)
     is_real = any(
         jnp.issubdtype(array.dtype, kind) for kind in (np.integer, np.floating)
@@ -285,6 +269,11 @@ def _make_group(name: str, row: Any, weight_decay: float) -> _Group:
           f'{", or an array of them with one axis" * (key == "lr_mult")}, found'
           f' {number!r}.'
       )
-    numbers[key] = tuple(array.tolist()) if array.ndim else array.item()
-  group = _Group(**numbers)
-  return _Group(0, 0) if frozen or group.frozen else group
+    floats = array.astype(float).tolist()
+    numbers[key] = tuple(floats) if array.ndim else floats
+  if numbers['lr_mult'] == 0:
+    raise ValueError(
+        f"masks.groups: {name} has the multiplier 0. Write `{{'frozen': True}}`"
+        ' as the row instead.'
+    )
+  return _Group(**numbers)

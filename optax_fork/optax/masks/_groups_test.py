@@ -8,6 +8,7 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from optax._src import test_utils
 
@@ -21,6 +22,13 @@ _ADAMW = lambda weight_decay: optax.adamw(0.5, weight_decay=weight_decay)
 _SGD = lambda weight_decay: optax.chain(
     optax.add_decayed_weights(weight_decay), optax.sgd(1.0)
 )
+
+
+def _clipped(make):
+  """A factory that clips before what another one makes."""
+  return lambda weight_decay: optax.chain(
+      optax.clip_by_global_norm(1.0), make(weight_decay)
+  )
 
 
 def _params():
@@ -52,7 +60,7 @@ class GroupsTest(parameterized.TestCase):
 
   def test_frozen(self):
     """No update, no decay, and no part in the norm of the gradients."""
-    params, tx = _params(), _groups().wrap(_ADAMW, max_norm=1.0)
+    params, tx = _params(), _groups().wrap(_clipped(_ADAMW))
     grads = jax.tree.map(jnp.ones_like, params)
     wild = jax.tree.map(jnp.ones_like, params)
     wild['body'][0]['b'] = jnp.full(2, jnp.inf)
@@ -62,19 +70,20 @@ class GroupsTest(parameterized.TestCase):
       self.assertFalse(leaf.any())
     self.assertTrue(updates['body'][1]['b'].all())
 
-  def test_frozen_is_a_multiplier_of_zero(self):
-    make = optax.masks.groups
-    frozen, zero = make({'a': {'frozen': True}}), make({'a': {'lr_mult': 0.0}})
-    self.assertEqual(frozen, zero)
-    self.assertEqual(hash(frozen), hash(zero))
-    self.assertEqual(pickle.loads(pickle.dumps(frozen)), zero)
-    self.assertEqual(make({'a': {'frozen': False}}), make({'a': {}}))
+  def test_tables_are_values(self):
+    make = lambda x: optax.masks.groups({'a': {'frozen': True}, 'b': {**x}})
+    one, other = make({'lr_mult': 2}), make({'lr_mult': 2.0})
+    self.assertEqual(one, other)
+    self.assertEqual(hash(one), hash(other))
+    self.assertEqual(pickle.loads(pickle.dumps(one)), other)
 
   @parameterized.parameters(optax.adamw, optax.inject_hyperparams(optax.adamw))
   def test_one_state_whatever_the_table_is(self, factory):
     plain = optax.masks.groups({'.*': {}}, weight_decay=0.3)
     make = lambda weight_decay: factory(0.5, weight_decay=weight_decay)
-    first, second = (x.wrap(make, max_norm=1.0) for x in (plain, _groups()))
+    first, second = (
+        x.wrap(_clipped(make)) for x in (plain, _groups())
+    )
     state = second.init(_params())
     self.assertEqual(
         jax.tree.structure(first.init(_params())), jax.tree.structure(state)
@@ -92,7 +101,7 @@ class GroupsTest(parameterized.TestCase):
     )
     plain = optax.chain(optax.clip_by_global_norm(1.0), _ADAMW(0.1))
     programs = []
-    for tx in (plain, groups.wrap(_ADAMW, max_norm=1.0)):
+    for tx in (plain, groups.wrap(_clipped(_ADAMW))):
       update = lambda g, s, tx=tx: tx.update(g, s, params)
       programs.append(str(jax.make_jaxpr(update)(params, tx.init(params))))
     self.assertEqual(*programs)
@@ -128,33 +137,31 @@ class GroupsTest(parameterized.TestCase):
   def test_numbers_are_injected(self, where):
     params, groups = _params(), _groups()
     if where == 'inside':
-      tx = groups.wrap(
+      tx = groups.wrap(_clipped(
           lambda weight_decay: optax.inject_hyperparams(optax.adamw)(
               learning_rate=0.5, weight_decay=weight_decay
-          ),
-          max_norm=1.0,
-      )
+          )
+      ))
     else:
       tx = optax.inject_hyperparams(
-          lambda learning_rate: groups.wrap(
+          lambda learning_rate: groups.wrap(_clipped(
               lambda weight_decay: optax.adamw(
                   learning_rate, weight_decay=weight_decay
-              ),
-              max_norm=1.0,
-          )
+              )
+          ))
       )(learning_rate=0.5)
     state = tx.init(params)
     self.assertEqual(optax.tree.get(state, 'learning_rate'), 0.5)
     self.assertIsNone(optax.tree.get(state, 'weight_decay'))
     grads = jax.tree.map(jnp.ones_like, params)
-    expected = _update(groups.wrap(_ADAMW, max_norm=1.0), grads, params)
+    expected = _update(groups.wrap(_clipped(_ADAMW)), grads, params)
     updates, _ = tx.update(grads, state, params)
     test_utils.assert_trees_all_close(updates, expected, rtol=1e-4)
     state = optax.tree.set(state, learning_rate=0.0)
     updates, _ = tx.update(grads, state, params)
     self.assertFalse(any(u.any() for u in jax.tree.leaves(updates)))
 
-  def test_without_max_norm_nothing_is_clipped(self):
+  def test_nothing_is_clipped(self):
     params = {'a': jnp.ones(2), 'b': jnp.ones(2)}
     tx = optax.masks.groups({'a': {'lr_mult': 2}}).wrap(_SGD)
     grads = {'a': jnp.full(2, 100.0), 'b': jnp.full(2, 100.0)}
@@ -170,7 +177,7 @@ class GroupsTest(parameterized.TestCase):
     }
     params = jax.tree.map(lambda x: x.astype(dtype), params)
     groups = optax.masks.groups({'layers/.*': {'lr_mult': [0, 0.5, 1]}})
-    tx = groups.wrap(_SGD, max_norm=1.0)
+    tx = groups.wrap(_clipped(_SGD))
     grads = jax.tree.map(jnp.zeros_like, params)
     # The norm of what is trained is 2, so that all updates are halved.
     grads['layers']['b'] = jnp.array([[jnp.inf] * 2, [2, 0], [0, 0]], dtype)
@@ -209,20 +216,32 @@ class GroupsTest(parameterized.TestCase):
     self.assertEqual(updates['w'].tolist(), [[-0.25] * 3] * 2)
 
   @parameterized.parameters(
-      optax.contrib.prodigy, optax.contrib.dadapt_adamw, optax.novograd
+      optax.contrib.prodigy,
+      optax.contrib.dadapt_adamw,
+      optax.contrib.momo,
+      optax.novograd,
+      lambda weight_decay: optax.contrib.mechanize(
+          optax.sgd(1.0), weight_decay=weight_decay
+      ),
   )
   def test_optimizer_that_computes_with_a_single_decay(self, factory):
-    params = {'a': jnp.ones(2), 'b': jnp.ones(2)}
-    make = lambda weight_decay: factory(0.5, weight_decay=weight_decay)
-    groups = optax.masks.groups({'a': {'lr_mult': 2}}, weight_decay=0.25)
-    tx, plain = groups.wrap(make), make(0.25)
-    expected, _ = plain.update(params, plain.init(params), params)
-    updates, _ = tx.update(params, tx.init(params), params)
-    test_utils.assert_trees_all_equal(updates['b'], expected['b'])
-    for row in ({'weight_decay': 0.5}, {'frozen': True}):
-      tx = optax.masks.groups({'a': row}, weight_decay=0.25).wrap(make)
-      with self.assertRaisesRegex(TypeError, 'give all groups the same'):
-        tx.update(params, tx.init(params), params)
+    for rows in ({'a': {'weight_decay': 0.5}}, {'a': {'frozen': True}}):
+      tx = optax.masks.groups(rows, weight_decay=0.25).wrap(
+          lambda weight_decay: factory(weight_decay=weight_decay)
+          if factory.__name__ == '<lambda>'
+          else factory(0.5, weight_decay=weight_decay)
+      )
+      with self.assertRaisesRegex(ValueError, '`optax.partition`'):
+        tx.init({'a': jnp.ones(2), 'b': jnp.ones(2)})
+
+  def test_decay_is_no_number(self):
+    for compute in (
+        lambda x: -x, lambda x: 2 * x, lambda x: x * jnp.ones(2),
+        lambda x: jnp.ones(2) * x, lambda x: x + 1, lambda x: x / 2,
+        lambda x: x > 0, float, jnp.asarray, np.asarray,
+    ):  # fmt: skip
+      with self.assertRaisesRegex(TypeError, 'only `optax.add_decayed_weights'):
+        _groups().wrap(lambda weight_decay, fn=compute: fn(weight_decay))
 
   def test_describe(self):
     text = optax.masks.describe(_params(), _groups())
@@ -232,6 +251,12 @@ class GroupsTest(parameterized.TestCase):
     text = optax.masks.describe({'a': jnp.ones(2)}, groups)
     self.assertIn('lr_mult=0.512, weight_decay=0\n', text)
 
+  def test_describe_shows_equal_groups_once(self):
+    groups = optax.masks.groups({'a': {'weight_decay': 0}, 'b': {'lr_mult': 1}})
+    for choice in (groups, groups({'a': 1.0, 'b': 1.0})):
+      text = optax.masks.describe({'a': 1.0, 'b': 1.0}, choice)
+      self.assertRegex(text, 'lr_mult=1, weight_decay=0 +2 +2\n')
+
   def test_repr(self):
     groups = optax.masks.groups(
         {'a': {'frozen': True}, _HEAD: {'weight_decay': 1}}
@@ -239,7 +264,7 @@ class GroupsTest(parameterized.TestCase):
     self.assertEqual(
         repr(groups),
         "groups({'a': {'frozen': True}, at(<lambda>): {'lr_mult':"
-        " 1, 'weight_decay': 1}}, weight_decay=0.0)",
+        " 1.0, 'weight_decay': 1.0}}, weight_decay=0.0)",
     )
 
   def test_typos(self):
@@ -263,8 +288,9 @@ class GroupsTest(parameterized.TestCase):
       ({'a': {'lr_mult': '1'}}, ValueError, "'lr_mult' of .* finite number"),
       ({'a': {'weight_decay': True}}, ValueError, "'weight_decay' .* True"),
       ({'a': {'weight_decay': abs}}, ValueError, "'weight_decay' .* abs"),
-      ({'a': {'frozen': 1}}, ValueError, "'frozen' .* must be True or False"),
-      ({'a': {'frozen': True, 'lr_mult': 1}}, ValueError, 'no other key'),
+      ({'a': {'frozen': 1}}, ValueError, "`{'frozen': True}` is a row by itself"),
+      ({'a': {'frozen': True, 'lr_mult': 1}}, ValueError, 'a row by itself'),
+      ({'a': {'lr_mult': 0}}, ValueError, "Write `{'frozen': True}` as the row"),
       ({dict: {}}, TypeError, "strings, or masks .* found <class 'dict'>"),
   )
   def test_errors(self, rows, error, message):
@@ -284,7 +310,7 @@ class GroupsTest(parameterized.TestCase):
     for decays in ({'a': {'weight_decay': 0.1}}, 0.0), ({'a': {}}, 0.1):
       tx = optax.masks.groups(decays[0], weight_decay=decays[1]).wrap(make)
       with self.assertRaisesRegex(ValueError, message):
-        _update(tx, {'a': jnp.ones(2)}, {'a': jnp.ones(2)})
+        tx.init({'a': jnp.ones(2)})
     tx = optax.masks.groups({'a': {}}).wrap(make)
     _update(tx, {'a': jnp.ones(2)}, {'a': jnp.ones(2)})
 

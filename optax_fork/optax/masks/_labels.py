@@ -22,44 +22,39 @@ class Labels(_base.Chooser):
   default: Any
 
   def choose(self, flat: _base.FlatParams) -> list[Any]:
-    first = self._find_first(flat)
-    without = [
-        path
-        for path, is_choosable, i in zip(flat.paths, flat.is_choosable, first)
-        if i is None and is_choosable
-    ]
-    if without and self.default is ...:
-      raise ValueError(
-          f'{self!r}: there is no label for'
-          f' {_base.list_paths(without)}. Add a pattern or a default.'
-      )
-    default = None if self.default is ... else self.default
-    return [default if i is None else self.labels[i][1] for i in first]
+    labels = self.all_labels()
+    return [labels[i] for i in flat.once(self._find_rows)]
 
-  def _find_first(self, flat):
-    """Finds the first pattern or mask that chooses each leaf, or None."""
-    chosen = [_to_mask(selector).choose(flat) for selector, _ in self.labels]
-    return [
-        next((i for i, is_chosen in enumerate(row) if is_chosen), None)
-        for row in zip(*chosen, strict=True)
-    ]
+  def _find_rows(self, flat):
+    """Finds the first row that chooses each leaf, -1 for the default."""
+    rows = [-1] * len(flat.leaves)
+    left = [n for n, x in enumerate(flat.is_expected) if x]
+    for i, (selector, _) in enumerate(self.labels):
+      if isinstance(selector, str):
+        (pattern,) = _to_mask(selector).patterns
+        found = [n for n in left if pattern.fullmatch(flat.paths[n])]
+      else:
+        chosen = flat.once(selector.choose)
+        found = [n for n in left if chosen[n]]
+      for n in found:
+        rows[n] = i
+      left = [n for n in left if rows[n] < 0] if found else left
+    return rows
 
   def check(self, whole):
-    first = self._find_first(whole)
-    expected = [n for n, x in enumerate(whole.is_expected) if x]
+    rows = whole.once(self._find_rows)
+    used = set(rows)
     for i, (selector, _) in enumerate(self.labels):
+      if i in used and isinstance(selector, str):
+        continue
       mask = _to_mask(selector)
       mask.check(whole)
-      if any(first[n] == i for n in expected):
-        continue
-      chosen = mask.choose(whole)
-      for n in expected:
-        other = first[n]
-        if chosen[n] and other is not None:
+      for n, is_chosen in enumerate(whole.once(mask.choose)):
+        if is_chosen and i not in used:
           raise ValueError(
               f'{self!r}: {selector!r} is never the first to match:'
               f' {whole.paths[n]!r}, for example, matches'
-              f' {self.labels[other][0]!r} before.'
+              f' {self.labels[rows[n]][0]!r} before.'
           )
 
   def all_labels(self) -> list[Any]:
@@ -70,7 +65,7 @@ class Labels(_base.Chooser):
     return f'{{{labels}}}'
 
   def __repr__(self):
-    default = '' if self.default is ... else f', default={self.default!r}'
+    default = '' if self.default is None else f', default={self.default!r}'
     return f'labels({self.show_labels()}{default})'
 
 
@@ -90,30 +85,30 @@ def _to_mask(selector: Selector) -> _algebra.Mask:
 
 
 def labels(
-    labels: Mapping[Selector, Hashable],
-    default: Hashable = ...,
+    rows: Mapping[Selector, Hashable],
+    default: Hashable = None,
 ) -> Callable[[base.Params], base.PyTree]:
   """Makes labels for :func:`optax.partition` from the paths of the params.
 
   Args:
-    labels: the labels by pattern, as in :func:`optax.masks.by_path`, or by
+    rows: the labels by pattern, as in :func:`optax.masks.by_path`, or by
       :class:`optax.masks.Mask`, such as :func:`optax.masks.at` makes. A leaf
       gets the label of the first pattern that matches its path, or of the first
       mask that chooses it.
-    default: the label of all other leaves. For dimension numbers, it may be
-      ``None``. Without a default, a leaf that has no label is an error.
+    default: the label of all other leaves. ``None`` gives them none, which is
+      an error in :func:`optax.partition`; as dimension numbers, ``None`` has a
+      meaning.
 
   Returns:
     A function from params to a PyTree of labels like the params. It raises a
-    ``ValueError`` if a param has no label, or if a pattern or a mask gives no
-    param its label (a mask of :func:`optax.masks.by_leaf` may choose nothing).
-    Where a part of the params is hidden, ``init`` checks the latter for all of
-    them, and ``update`` does not.
+    ``ValueError`` if a pattern or a mask gives no param its label (a mask of
+    :func:`optax.masks.by_leaf` may choose nothing). Where a wrapper hides a
+    part of the params, this is checked for all of them.
 
   Raises:
     ValueError: If a pattern is not a regular expression, or if none is given.
-    TypeError: If a pattern is neither a string nor a mask, or ``labels`` is not
-      a mapping.
+    TypeError: If a pattern is neither a string nor a mask, a label is a list, a
+      tuple or a dict, which are trees, or ``rows`` is not a mapping.
 
   Examples:
     >>> import jax.numpy as jnp
@@ -126,9 +121,15 @@ def labels(
     ...     {'sgd': optax.sgd(0.1), 'adam': optax.adam(1e-3)}, labels
     ... )
   """
-  if not isinstance(labels, Mapping):
-    raise TypeError(f'masks.labels takes a mapping, found {labels!r}.')
-  if not labels:
+  if not isinstance(rows, Mapping):
+    raise TypeError(f'masks.labels takes a mapping, found {rows!r}.')
+  if not rows:
     raise ValueError('masks.labels takes at least one pattern.')
-  rows = [(check_selector('masks.labels', s), x) for s, x in labels.items()]
+  for label in (*rows.values(), default):
+    if type(label) in (dict, list, tuple):
+      raise TypeError(
+          f'masks.labels: {label!r} cannot be a label, since it is a tree. Give'
+          ' a string.'
+      )
+  rows = [(check_selector('masks.labels', s), x) for s, x in rows.items()]
   return Labels(tuple(rows), default)

@@ -97,7 +97,7 @@ def split(
   .. seealso:: :func:`optax.masks.join`, :func:`optax.selective_transform`
   """
   view = views.get_view(params)
-  with seam.remember_params(params):
+  with seam.running(seam.Call(params)):
     bools = _resolving.resolve_train_mask(mask, view, 'mask')
   trained = jax.tree.map(
       lambda m, p: jax.tree.map(lambda leaf: leaf if m else None, p),

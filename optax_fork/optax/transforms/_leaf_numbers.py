@@ -17,7 +17,20 @@ from optax.tree_utils import _state_utils
 class LeafNumbers(params_fn.ParamsFn):
   """One that gives a number, or one for each stacked layer, for each leaf."""
 
-  is_used = False  # Whether an optimizer computes with it.
+  is_used = False  # Whether a transformation decays by it.
+
+  def _refuse(self, *_):
+    raise TypeError(
+        f'{self!r} is a decay for each param, which only'
+        ' `optax.add_decayed_weights` takes, and optimizers that call it. This'
+        ' one computes with a number: leave its decay out of the table, or use'
+        ' `optax.partition`.'
+    )
+
+  __float__ = __bool__ = __neg__ = __array__ = _refuse
+  __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse
+  __truediv__ = __rtruediv__ = __pow__ = __rpow__ = _refuse
+  __lt__ = __le__ = __gt__ = __ge__ = _refuse
 
 
 def scale(step_sizes: LeafNumbers) -> base.GradientTransformation:

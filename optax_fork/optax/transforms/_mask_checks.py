@@ -206,7 +206,7 @@ def _check_and_map(tree, params, leaf_fn, name, is_leaf):
             ' The params have the same there, so it is a param: choose for'
             ' it too, or leave it out of the params.'
         )
-      elif leaf_fn is to_bool and isinstance(leaf, str):
+      elif leaf_fn is to_bool and isinstance(leaf, str) and leaf is tree:
         hint = f' Choose params by path with `optax.masks.by_path({leaf!r})`.'
       elif leaf_fn is to_bool and name.endswith('(params)'):
         if any(leaf is param for param in jax.tree.leaves(params)):
@@ -237,6 +237,8 @@ def structure_error(tree, params, name, is_leaf):
   is_mask = name.removesuffix('(params)').endswith('mask')
   is_part = not keys and name.endswith('(params)')
   hint = _IS_ACCESSOR if is_mask and is_part else ''
+  if node is None and name.startswith('param_labels'):
+    hint = ' Each param has a label: give `optax.masks.labels` a default.'
   is_node = lambda x: not (views.is_hole(x) or jax.tree_util.all_leaves([x]))
   is_other_class = type(node) is not type(other) and name != 'part'
   if is_other_class and is_node(node) and is_node(other):

@@ -110,11 +110,11 @@ def resolve_train_mask(
   bools = resolve_mask(mask, params, name, _mask_checks.raise_error)
   leaves = jax.tree.leaves(params, is_leaf=views.is_hole)
   # What it chooses may be hidden, or have no gradient in `update`.
-  is_init = seam.whole_params() is not None
+  is_init = any(call.is_init for call in seam.calls())
   if is_init and mask_callable(mask, params) and not any(
       map(views.is_masked, leaves)
   ):
-    bools_and_leaves = zip(views.spread(bools, params), leaves)
+    bools_and_leaves = zip(views.at_each_leaf(bools, params), leaves)
     chosen = [x for x, leaf in bools_and_leaves if not views.is_hole(leaf)]
     if chosen and not any(chosen):
       raise ValueError(f'{name} is {mask!r}, {_mask_checks.NOTHING}')

@@ -9,7 +9,6 @@ from typing import Any
 import jax
 from optax._src import base
 from optax._src.models import views
-from optax._src import tables
 from optax._src import tree_differences
 
 
@@ -39,12 +38,18 @@ class CarriedOver:
 def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   """Carries a state over, where other params are trained.
 
-  The optimizer must be the same one, but it trains more params than before, or
-  fewer: a mask or labels choose others, or the model has arrays where it had
-  ``None``. What both states have is taken from the old one; where only the new
-  one has an array, it stays as ``init`` made it. If the states differ in
-  anything else, it is an error. A state does not say which optimizer made it:
-  that of Adamax looks like that of Adam, so swapping these is not an error.
+  The optimizer must be the same one, but what it trains may differ: a mask or
+  labels choose other params, :func:`optax.partition` has another group, or the
+  model has another head, more layers, or arrays where it had ``None``. An array
+  that has the same place, shape and dtype in both states is taken from the old
+  one; any other stays as ``init`` made it. Layers of a list go by their number.
+  If the states differ in more than the params and the groups, it is an error. A
+  state does not say which optimizer made it: that of Adamax looks like that of
+  Adam, so swapping these is not an error.
+
+  Numbers that :func:`optax.inject_hyperparams` keeps in the state are carried
+  over as well. To keep those that the new optimizer was given, set them again:
+  ``optax.tree.set(found.state, learning_rate=1e-3)``.
 
   Fresh moments go on with the step count of the old state, so Adam hardly
   corrects their bias. Make a new state for L-BFGS, which compares the next
@@ -63,7 +68,7 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
 
   Raises:
     TypeError: If one of them is not the state of an optimizer.
-    ValueError: If the states differ in more than the params that they hold. It
+    ValueError: If the states differ in more than the params and the groups. It
       names the first place. What to take from the state of another optimizer is
       for you to say, with :func:`optax.tree.get` and :func:`optax.tree.set`.
 
@@ -102,39 +107,60 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
       paths[what].append(tree_differences.show_path(keys + path))
       rows[what, tree_differences.show_path(field)] += 1
 
-  def merge(old, new, keys, field, is_field):
-    if views.is_hole(old) != views.is_hole(new):
-      if is_field and (old is None or new is None):
-        raise _unlike(old, new, keys)  # No params, but a count, say.
-      note('dropped', old, keys, field)
-      note('fresh', new, keys, field)
-      return new
-    if views.is_hole(new):
-      return new
-    children, treedef = tree_differences.open_node(new)
-    others, other_def = tree_differences.open_node(old)
-    is_leaf = jax.tree_util.all_leaves([new])
+  def merge(old, new, keys, field=(), mark=None, is_field=False):
+    holes = views.is_hole(old), views.is_hole(new)
+    are_leaves = jax.tree_util.all_leaves([old, new])
     kind = tree_differences.kind
-    if treedef != other_def or is_leaf and kind(old) != kind(new):
-      raise _unlike(old, new, keys)
-    if is_leaf:
+    # Outside of params, both states have the same structure.
+    is_fixed = not field or mark in ('number', 'schedule', 'output')
+    if all(holes):
+      return new
+    if are_leaves and kind(old) == kind(new):
       note('carried', old, keys, field)
       return old
-    is_state = _is_named_tuple(new)
-    return treedef.unflatten(
-        merge(x, y, keys + key, keys + key if is_state else field, is_state)
-        for (_, x), (key, y) in zip(others, children)
-    )
+    if type(old) is type(new) and not are_leaves:
+      return merge_children(old, new, keys, field, mark, is_fixed)
+    if is_field and (not any(holes) or old is None or new is None) or (
+        not any(holes) and (is_fixed or _has_states((old, new)))
+    ):
+      raise _unlike(old, new, keys)
+    note('dropped', old, keys, field)
+    note('fresh', new, keys, field)
+    return new
 
-  state = merge(old, new, (), (), False)
-  lines = [[*row, str(count)] for row, count in sorted(rows.items())]
-  table = tables.align_columns([['what', 'field', 'leaves'], *lines], '<<>')
+  def merge_children(old, new, keys, field, mark, is_fixed):
+    children, treedef = tree_differences.open_node(new)
+    others = dict(tree_differences.open_node(old)[0])
+    shared = others.keys() & dict(children).keys()
+    alone = [x for k, x in (*children, *others.items()) if k not in shared]
+    if alone and (is_fixed or mark != 'groups' and _has_states(alone)):
+      raise _unlike(old, new, keys)
+    is_state = _is_state(new, field)
+    marks = getattr(type(new), '_kinds_of_fields', {})
+
+    def merge_child(key, x):
+      place = keys + key
+      below = place if is_state else field
+      if key not in shared:
+        note('fresh', x, place, below)
+        return x
+      child_mark = marks.get(key[0].name) if is_state else mark
+      return merge(others[key], x, place, below, child_mark, is_state)
+
+    for key, x in others.items():
+      if key not in shared:
+        note('dropped', x, keys + key, field)
+    return treedef.unflatten(merge_child(*child) for child in children)
+
+  state = merge(old, new, ())
+  table = [['what', 'field', 'leaves']]
+  table += ([*row, str(count)] for row, count in sorted(rows.items()))
   return CarriedOver(
       state,
       carried=tuple(paths['carried']),
       fresh=tuple(paths['fresh']),
       dropped=tuple(paths['dropped']),
-      _table='\n'.join(table),
+      _table='\n'.join(tree_differences.align_columns(table, '<<>')),
   )
 
 
@@ -152,6 +178,17 @@ def _check_state(name: str, state: Any) -> None:
 
 def _is_named_tuple(node: Any) -> bool:
   return isinstance(node, tuple) and hasattr(node, '_fields')
+
+
+def _is_state(node: Any, field: Any) -> bool:
+  """Whether a node is a state: in the field of one, it may be of the params."""
+  is_ours = type(node).__module__.startswith('optax.')
+  return _is_named_tuple(node) and (is_ours or not field)
+
+
+def _has_states(tree: Any) -> bool:
+  is_state = lambda x: not views.is_hole(x) and _is_state(x, field=tree)
+  return any(map(is_state, jax.tree.leaves(tree, is_leaf=is_state)))
 
 
 def _unlike(old: Any, new: Any, keys: Any) -> ValueError:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests for the states that `_carrying_over.py` carries over."""
 
+import collections
 import itertools
 from typing import NamedTuple
 
@@ -13,8 +14,10 @@ import numpy as np
 from optax import tree
 from optax._src import alias
 from optax._src import combine
+from optax._src import linesearch
 from optax._src import test_utils
 from optax._src import transform
+from optax.schedules import _inject
 from optax.transforms import _accumulation
 from optax.transforms import _combining
 from optax.transforms import _freezing
@@ -43,6 +46,9 @@ class _Pair(NamedTuple):
 
   first: jax.Array
   second: jax.Array
+
+
+_Net = collections.namedtuple('Net', ('first', 'second'), module='model')
 
 
 def _train(optimizer, params):
@@ -139,13 +145,23 @@ class CarryOverTest(parameterized.TestCase):
           'position', alias.sgd(0.1, 0.9),
           combine.chain(transform.scale(-0.1), _accumulation.trace(0.9)), '0',
       ),
-      (
-          'group', _combining.partition({1: alias.adam(0.1)}, 1),
-          _combining.partition({1: alias.adam(0.1), 2: alias.adam(0.1)}, 1),
-          'inner_states',
-      ),
       ('size', alias.lbfgs(memory_size=3), alias.lbfgs(memory_size=4),
-       '0/diff_params_memory/a/b'),
+       '0/weights_memory'),
+      (
+          'optimizer_of_a_group', _combining.partition({1: alias.sgd(0.1)}, 1),
+          _combining.partition({1: alias.adam(0.1)}, 1),
+          'inner_states/1/inner_state/0',
+      ),
+      (
+          'schedule', _inject.inject_hyperparams(alias.sgd)(0.1),
+          _inject.inject_hyperparams(alias.sgd)(lambda count: 0.1),
+          'hyperparams_states',
+      ),
+      (
+          'stored_gradient',
+          linesearch.scale_by_backtracking_linesearch(9, store_grad=True),
+          linesearch.scale_by_backtracking_linesearch(9), 'grad',
+      ),
   )  # fmt: skip
   def test_another_optimizer(self, old, new, place):
     place = place.replace('.', r'\.')
@@ -153,16 +169,72 @@ class CarryOverTest(parameterized.TestCase):
       with self.assertRaisesRegex(ValueError, f"^At '{place}', the old state"):
         tree.carry_over(one.init(_PARAMS), other.init(_PARAMS))
 
-  def test_other_params(self):
+  @parameterized.parameters(
+      (lambda p: p | {'d': jnp.ones(2)}, ['d'], []),
+      (lambda p: {'a': p['a']}, [], ['c']),
+      (lambda p: p | {'c': jnp.ones(2)}, ['c'], ['c']),
+      (lambda p: p | {'c': jnp.bfloat16(1)}, ['c'], ['c']),
+      (lambda p: p | {'a': p['c']}, ['a'], ['a/b', 'a/w']),
+  )
+  def test_other_params(self, change, fresh, dropped):
+    """Another head, a new key, or one less."""
+    old, _ = _train(alias.adam(0.1), _PARAMS)
+    new = alias.adam(0.1).init(change(_PARAMS))
+    found = tree.carry_over(old, new)
+    in_both = lambda paths: [f'0/{m}/{p}' for m in ('mu', 'nu') for p in paths]
+    self.assertSequenceEqual(found.fresh, in_both(fresh))
+    self.assertSequenceEqual(found.dropped, in_both(dropped))
+    structures = map(jax.tree.structure, (found.state, new))
+    self.assertLen(set(structures), 1)
+    self.assertEqual(found.state[0].count, 3)
+
+  def test_more_layers(self):
+    for make in (list, tuple):
+      old, new = (alias.adam(0.1).init(make([jnp.ones(2)] * n)) for n in (2, 3))
+      self.assertEqual(tree.carry_over(old, new).fresh, ('0/mu/2', '0/nu/2'))
+      self.assertEqual(tree.carry_over(new, old).dropped, ('0/mu/2', '0/nu/2'))
+
+  def test_params_of_another_class(self):
     init = alias.adam(0.1).init
-    for other, place in (
-        (_PARAMS | {'d': jnp.ones(2)}, '0/mu'),
-        (_PARAMS | {'c': jnp.ones(2)}, '0/mu/c'),
-        (_PARAMS | {'c': jnp.bfloat16(1)}, '0/mu/c'),
-        (list(_PARAMS.values()), '0/mu'),
-    ):
-      with self.assertRaisesRegex(ValueError, f"^At '{place}', the old"):
-        tree.carry_over(init(_PARAMS), init(other))
+    with self.assertRaisesRegex(ValueError, "^At '0/mu', the old .* has dict"):
+      tree.carry_over(init(_PARAMS), init(list(_PARAMS.values())))
+
+  def test_params_that_are_a_named_tuple(self):
+    part, whole = _Net(jnp.ones(2), None), _Net(jnp.ones(2), jnp.ones(3))
+    for old, new in ((part, whole), (whole, part)):
+      state, _ = _train(alias.adam(0.1), old)
+      found = tree.carry_over(state, alias.adam(0.1).init(new))
+      self.assertIs(found.state[0].mu.first, state[0].mu.first)
+      paths = found.fresh if old is part else found.dropped
+      self.assertEqual(paths, ('0/mu/second', '0/nu/second'))
+      self.assertRegex(repr(found), 'carried  0/mu +1\n')
+
+  def test_group_that_one_state_has(self):
+    """Params that are thawed can have a group, and so a count, of their own."""
+    make = lambda *labels: _combining.partition(
+        {label: alias.adam(0.1) for label in labels},
+        {'a': labels[0], 'c': labels[-1]},
+    )
+    one, two = make('x'), make('x', 'y')
+    old, _ = _train(one, _PARAMS)
+    found = tree.carry_over(old, two.init(_PARAMS))
+    place = 'inner_states/y/inner_state/0'
+    self.assertEqual(
+        found.fresh, (f'{place}/count', f'{place}/mu/c', f'{place}/nu/c')
+    )
+    self.assertEqual(found.state.inner_states['y'].inner_state[0].count, 0)
+    self.assertEqual(found.state.inner_states['x'].inner_state[0].count, 3)
+    back = tree.carry_over(found.state, one.init(_PARAMS))
+    self.assertEqual(back.dropped, found.fresh)
+
+  def test_injected_numbers(self):
+    old, new = (
+        _inject.inject_hyperparams(alias.adam)(rate) for rate in (0.1, 0.001)
+    )
+    found = tree.carry_over(old.init(_PARAMS), new.init(_PARAMS))
+    self.assertIn('hyperparams/learning_rate', found.carried)
+    state = tree.set(found.state, learning_rate=0.001)
+    self.assertEqual(tree.get(state, 'learning_rate'), 0.001)
 
   def test_fields_are_not_swapped(self):
     old, new = _Pair(jnp.ones(2), jnp.zeros(2)), _Pair(jnp.ones(2), None)

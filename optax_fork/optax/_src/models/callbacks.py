@@ -15,6 +15,8 @@ import functools
 import inspect
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 from optax._src.models import views
 
 _CALLBACKS = ('value_fn', 'obj_fn', 'grad_fn')
@@ -85,17 +87,17 @@ def _name_of_params(fn: Callable[..., Any]) -> str:
   return 'params'
 
 
-def align(
+def part_with_updates(
     updates: Any, params: Any, extra_args: dict[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
   """Aligns raw params with the updates, and the functions of params too."""
-  part = views.align_model(params, updates)
+  part = views.model_with_updates(params, updates)
   if part is params:
     return params, extra_args
   return part, view_extra_args(
       extra_args,
       part,
-      to_view=lambda tree: views.align(tree, updates),
+      to_view=lambda tree: views.part_with_updates(tree, updates),
       to_full=lambda view: views.join(view, params),
   )
 
@@ -113,5 +115,68 @@ def view_function(
   Returns:
     The function, whose first argument is a view of the model, and the view.
   """
-  view = views.align(views.get_view(model), grad)
+  view = views.part_with_updates(views.get_view(model), grad)
   return lambda p, /, *a, **kw: fn(views.join(p, model), *a, **kw), view
+
+
+def mask_args(
+    params: Any,
+    updates: Any,
+    extra_args: dict[str, Any],
+    mask_pytree: Callable[[Any, Any], Any],
+    mask_tree: Any,
+) -> tuple[Any, dict[str, Any]]:
+  """Gets what the optimizer in ``masked`` sees of the params and extra args.
+
+  Args:
+    params: the params, which may be None.
+    updates: the updates.
+    extra_args: the extra args. With ``mask_compatible_extra_args``, trees like
+      the updates are masked, ``grad`` among them.
+    mask_pytree: makes holes in a tree like the params, by a mask.
+    mask_tree: the mask.
+
+  Returns:
+    The view of the params, and the extra args for an optimizer that sees it.
+  """
+  if params is None:
+    return None, extra_args
+  make_view = lambda tree: mask_pytree(tree, mask_tree)
+  view = make_view(params)
+  # Who masks the gradient has functions of masked params, too.
+  grad, whole, masked = map(
+      jax.tree.structure,
+      (extra_args.get('grad', updates), updates, make_view(updates)),
+  )
+  if grad != whole or whole == masked:
+    return view, extra_args
+  to_full = lambda part: views.join(part, params)
+  return view, view_extra_args(extra_args, view, make_view, to_full)
+
+
+def flatten_args(
+    params: Any,
+    extra_args: dict[str, Any],
+    flatten_fn: Callable[[Any], Any],
+    unflatten_fn: Callable[[Any, Any], Any],
+) -> tuple[Any, dict[str, Any]]:
+  """Gets what the optimizer in ``flatten`` sees of the params and extra args.
+
+  Args:
+    params: the params, which may be None.
+    extra_args: the extra args.
+    flatten_fn: makes a vector of a tree.
+    unflatten_fn: makes a tree like the first of the vector.
+
+  Returns:
+    The vector of the params, and the extra args for an optimizer that sees it.
+  """
+  if params is None:
+    return None, extra_args
+  view = flatten_fn(params)
+  to_full = lambda flat: jax.tree.map(
+      lambda x, p: x.astype(jnp.result_type(p)),
+      unflatten_fn(params, flat),
+      params,
+  )
+  return view, view_extra_args(extra_args, view, flatten_fn, to_full)

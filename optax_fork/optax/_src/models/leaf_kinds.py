@@ -74,7 +74,7 @@ def dtype_of_first(params: Any) -> Any:
   return leaf.dtype if hasattr(leaf, 'dtype') else jnp.result_type(leaf)
 
 
-def get_kept(leaves: list[Any]) -> list[Any]:
+def params_or_none(leaves: list[Any]) -> list[Any]:
   """Gets the leaves of a raw tree, with None for those that are not params."""
   kept = [x if is_param(x) else None for x in leaves]
   if all(x is None for x in kept):
@@ -97,4 +97,4 @@ def is_raw(tree: Any) -> bool:
   """
   leaves = get_distinct(jax.tree.leaves(tree))
   has_others = any(map(cannot_be_param, leaves))
-  return has_others and any(x is not None for x in get_kept(leaves))
+  return has_others and any(x is not None for x in params_or_none(leaves))

@@ -6,8 +6,10 @@
 out of it.
 """
 
+from collections.abc import Iterator
 import contextlib
 import contextvars
+import dataclasses
 import functools
 from typing import Any, TypeVar
 
@@ -21,33 +23,42 @@ from optax._src import notes
 _Class = TypeVar('_Class', bound=Any)
 
 _NAMES = ('updates', 'state', 'params')  # What `update` takes by position.
-_WHOLE_PARAMS = contextvars.ContextVar('whole_params', default=None)
-# What a function sees in place of what it was given, and that, innermost first.
-_GIVEN = contextvars.ContextVar('given', default=())
+_CALLS = contextvars.ContextVar('calls', default=())
+
+
+@dataclasses.dataclass
+class Call:
+  """A call of ``init`` or ``update`` that runs.
+
+  A wrapped optimizer sees a part of the params of the outermost call. What
+  chooses among params is made from all of them, and checked against them.
+
+  Attributes:
+    params: the params as the caller gave them.
+    is_init: whether they are the params of an ``init``.
+    seen: pairs of what the function sees and what it was given for it.
+    flat: what ``optax.masks`` found out about the params.
+  """
+
+  params: Any
+  is_init: bool = True
+  seen: tuple[tuple[Any, Any], ...] = ()
+  flat: Any = None
+
+
+def calls() -> tuple[Call, ...]:
+  """Returns the calls that run, the outermost first."""
+  return _CALLS.get()
 
 
 @contextlib.contextmanager
-def _remember(variable, value):
-  token = variable.set(value)
+def running(call: Call) -> Iterator[None]:
+  """Remembers a call while it runs."""
+  token = _CALLS.set((*calls(), call))
   try:
     yield
   finally:
-    variable.reset(token)
-
-
-def remember_params(params: Any) -> contextlib.AbstractContextManager[None]:
-  """Remembers params, unless an outer ``init`` has remembered more."""
-  whole = whole_params()
-  return _remember(_WHOLE_PARAMS, params if whole is None else whole)
-
-
-def whole_params() -> Any:
-  """Returns the params of the outermost ``init``, or None if none runs.
-
-  A wrapped optimizer sees a part of them. What chooses among params can be
-  checked against all of them, so that a typo is an error there too.
-  """
-  return _WHOLE_PARAMS.get()
+    _CALLS.reset(token)
 
 
 def given(tree: Any) -> Any:
@@ -56,7 +67,8 @@ def given(tree: Any) -> Any:
   Args:
     tree: what ``init`` or ``update`` sees of them.
   """
-  return next((whole for seen, whole in _GIVEN.get() if seen is tree), tree)
+  pairs = (pair for call in reversed(calls()) for pair in call.seen)
+  return next((x for seen, x in pairs if seen is tree is not x), tree)
 
 
 def zeros_of_given(params: Any) -> Any:
@@ -125,7 +137,7 @@ def call_init(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     args = (view, *args[1:])
   elif 'params' in kwargs:
     kwargs = kwargs | {'params': view}
-  with remember_params(params), _remember_given((view, params)):
+  with running(Call(params, seen=((view, params),))):
     return fn(*args, **kwargs)
 
 
@@ -134,17 +146,17 @@ def call_update(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
   named = dict(zip(_NAMES, args)) | kwargs
   updates, params = named.get('updates'), named.get('params')
   found, view = None, params
-  if not views.is_plain(updates, params):
-    found = views.set_aside(updates, params)
+  if not views.are_all_params(updates, params):
+    found = views.without_discrete(updates, params)
     if found is not None:
       updates = found[0]
       args, kwargs = _replace(args, kwargs, updates=updates)
     if params is not None:
-      view, kwargs = callbacks.align(updates, params, kwargs)
+      view, kwargs = callbacks.part_with_updates(updates, params, kwargs)
       args, kwargs = _replace(args, kwargs, params=view)
-  pairs = (updates, named.get('updates')), (view, params)
+  seen = (updates, named.get('updates')), (view, params)
   try:
-    with _remember_given(*pairs):
+    with running(Call(params, False, seen)):
       result = fn(*args, **kwargs)
   except Exception as error:
     notes.explain(error, named)
@@ -153,11 +165,6 @@ def call_update(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return result
   updates, state = result
   return found[1](updates), state
-
-
-def _remember_given(*pairs):
-  new = [(seen, whole) for seen, whole in pairs if seen is not whole]
-  return _remember(_GIVEN, (*new, *_GIVEN.get()))
 
 
 def take_models(cls: _Class) -> _Class:

@@ -86,7 +86,7 @@ def get_view(tree: Any) -> Any:
     return tree
   if not leaf_kinds.is_raw(leaves):
     return tree
-  return with_leaves(tree, treedef, leaf_kinds.get_kept(leaves))
+  return with_leaves(tree, treedef, leaf_kinds.params_or_none(leaves))
 
 
 def map_view(f: Callable[[Any, Any], Any], view: Any, full: Any) -> Any:
@@ -99,7 +99,7 @@ def map_view(f: Callable[[Any, Any], Any], view: Any, full: Any) -> Any:
   )
 
 
-def spread(
+def at_each_leaf(
     prefix: Any, tree: Any, is_leaf: Callable[[Any], bool] = is_hole
 ) -> list[Any]:
   """Lists what a prefix has for each leaf of a tree, holes among them."""
@@ -116,7 +116,7 @@ def join(view: Any, full: Any) -> Any:
   return map_view(lambda v, _: v, view, jax.tree.map(lambda x: x, full))
 
 
-def align(tree: Any, updates: Any) -> Any:
+def part_with_updates(tree: Any, updates: Any) -> Any:
   """Gets a view of a tree, with ``None`` wherever the updates are ``None``.
 
   Args:
@@ -139,9 +139,9 @@ def align(tree: Any, updates: Any) -> Any:
   return with_leaves(tree, treedef, part)
 
 
-def align_model(params: Any, updates: Any) -> Any:
+def model_with_updates(params: Any, updates: Any) -> Any:
   """Gets a view of raw params, with ``None`` wherever the updates are."""
-  part = align(params, updates)
+  part = part_with_updates(params, updates)
   return part if part is params or leaf_kinds.is_raw(params) else params
 
 
@@ -163,7 +163,7 @@ def same_layout(view: Any, full: Any) -> bool:
   return view_treedef == treedef and shapes == list(map(jnp.shape, view_leaves))
 
 
-def is_plain(updates: Any, params: Any) -> bool:
+def are_all_params(updates: Any, params: Any) -> bool:
   """Whether params and updates are arrays alone, as mostly: none is set aside.
 
   Args:
@@ -187,7 +187,7 @@ def is_plain(updates: Any, params: Any) -> bool:
   return all(map(is_param, kinds)) and not has_float0
 
 
-def set_aside(
+def without_discrete(
     updates: Any, params: Any
 ) -> Optional[tuple[Any, Callable[[Any], Any]]]:
   """Sets updates aside that come for integers, bools and PRNG keys.

@@ -81,19 +81,19 @@ class ViewsTest(parameterized.TestCase):
     tree = {'a': 1.0, 'b': {'w': 2.0, 'f': jax.nn.relu}}
     updates = {'a': _HOLE, 'b': {'w': 0.0, 'f': None}}
     self.assertEqual(
-        views.align({'a': _HOLE, 'b': tree['b']}, updates),
+        views.part_with_updates({'a': _HOLE, 'b': tree['b']}, updates),
         {'a': _HOLE, 'b': {'w': 2.0, 'f': None}},
     )
     # What is not like the updates stays as it is.
     for other in (updates, (tree, tree), {'b': 1.0}, None):
-      self.assertIs(views.align(other, updates), other)
-    self.assertIs(views.align(tree, None), tree)
+      self.assertIs(views.part_with_updates(other, updates), other)
+    self.assertIs(views.part_with_updates(tree, None), tree)
 
   def test_align_leaves_nodes_alone_that_do_not_compare(self):
     nodes = [_Node(x, np.ones(2)) for x in (1.0, None)]
     with self.assertRaises(ValueError):
       jax.tree.map(lambda u, t: t, *nodes)
-    self.assertIs(views.align(*nodes), nodes[0])
+    self.assertIs(views.part_with_updates(*nodes), nodes[0])
 
   @parameterized.named_parameters(
       ('same', {'a': np.ones(2), 'b': 0.0}, True),

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from optax import masks
 from optax._src import alias
 from optax._src import base
+from optax._src import transform
 from optax._src import wrappers
 from optax.transforms import _accumulation
 from optax.transforms import _combining
@@ -86,6 +87,47 @@ class WholeParamsTest(parameterized.TestCase):
         state = init(_model())
       grads = masks.params(_model())
       tx.update(grads, state, _model())
+
+  @parameterized.parameters(
+      lambda tx: _freezing.selective_transform(tx, freeze_mask=True),
+      lambda tx: _masking.masked(tx, False),
+      lambda tx: _masking.masked(tx, {'a': True, 'b': False}),
+      lambda tx: _combining.partition(
+          {'x': alias.sgd(0.1), 'y': tx}, {'a': 'x', 'b': 'x'}
+      ),
+      lambda tx: _combining.partition({'x': alias.sgd(0.1), 'y': tx}, 'x'),
+      lambda tx: _accumulation.MultiSteps(_masking.masked(tx, False), 2),
+  )
+  def test_prefix_that_hides_what_is_chosen(self, wrap):
+    """`update` knows all params, too, as far as it gets them."""
+    params = {'a': jnp.ones(2), 'b': {'c': jnp.ones(2), 'd': [jnp.ones(2)] * 2}}
+    for mask in (
+        masks.by_path('b/c'),
+        masks.by_node(list),
+        masks.at(lambda p: next(iter(p['b'].values()))),
+        masks.at(lambda p: [x for x, _ in [p['b']['d']]]),
+    ):
+      tx = wrap(transform.add_decayed_weights(0.1, mask=mask))
+      state = tx.init(params)
+      jax.eval_shape(tx.update, params, state, params)
+    tx = wrap(_masking.masked(alias.sgd(0.1), masks.by_path('b/c')))
+    tx.update(params, tx.init(params))
+
+  def test_rows_are_matched_once(self):
+    """In a call, however many masks and views there are."""
+    leaves = []
+    mask = masks.by_leaf(lambda x: leaves.append(x) or x.ndim == 1)
+    groups = masks.groups({mask: {'lr_mult': 2}}, weight_decay=0.1)
+    tx = groups.wrap(lambda weight_decay: wrappers.apply_if_finite(
+        _masking.masked(
+            alias.adamw(0.1, weight_decay=weight_decay), {'a': True, 'b': False}
+        ), 2
+    ))
+    params = {'a': jnp.ones(2), 'b': jnp.ones(2)}
+    state = tx.init(params)
+    self.assertLen(leaves, 2)
+    jax.eval_shape(tx.update, params, state, params)
+    self.assertLen(leaves, 4)
 
   @parameterized.product(choice=list(_NO_PARAMS), optimizer=list(_OPTIMIZERS))
   def test_choice_of_no_param(self, choice, optimizer):
