@@ -79,6 +79,28 @@ def zeros_of_given(params: Any) -> Any:
   )
 
 
+def like_updates(
+    is_wanted: bool, extra_args: dict[str, Any], updates: Any
+) -> dict[str, Any]:
+  """Gets extra args, and of those like the given updates a part like these.
+
+  Args:
+    is_wanted: whether there is to be such a part.
+    extra_args: the extra args of the call that runs.
+    updates: its updates, which may lack what is set aside.
+  """
+  structure = jax.tree.structure
+  (_, whole), _ = calls()[-1].seen
+  if not is_wanted or structure(whole) == structure(updates):
+    return extra_args
+  return {
+      name: views.part_with_updates(x, updates)
+      if structure(x) == structure(whole)
+      else x
+      for name, x in extra_args.items()
+  }
+
+
 class _Wrapped:
   """A function of a ``GradientTransformation`` that takes raw models.
 
