@@ -16,11 +16,11 @@ from optax.transforms import _resolving
 class Mask(_base.Chooser, abc.ABC):
   """A mask function that can be combined with others, and prints what it is.
 
-  Call it with params to get the mask, a PyTree of bools like the params, which is
-  False where a raw model has something other than a param. Holes,
-  ``None`` and :class:`optax.MaskedNode`, stay as they are. ``a & b``, ``a | b``
-  and ``~a`` are masks, too; ``b`` can be anything that :func:`optax.masked`
-  takes as a mask. The functions of ``optax.masks`` make it: do not subclass it.
+  Call it with params to get the mask, a PyTree of bools like the params, which
+  is False where a raw model has something other than a param. Holes, ``None``
+  and :class:`optax.MaskedNode`, stay as they are. ``a & b``, ``a | b`` and
+  ``~a`` are masks, too; ``b`` can be anything that :func:`optax.masked` takes
+  as a mask. The functions of ``optax.masks`` make it: do not subclass it.
   """
 
   __array_ufunc__ = None  # So NumPy leaves the operators to this class.

@@ -66,8 +66,9 @@ def describe(params: base.Params, choice: Any = None) -> str:
     if not hasattr(leaf, 'dtype') and not is_number:
       continue  # A hole, or a function.
     dtype, shape = tree_differences.kind(leaf)
-    rows.append([path, str(tuple(shape)), str(dtype), tree_differences.show_number(c)])
-    group = groups.setdefault((type(c), repr(c)), (tree_differences.show_number(c), []))
+    shown = tree_differences.show_number(c)
+    rows.append([path, str(tuple(shape)), str(dtype), shown])
+    group = groups.setdefault((type(c), repr(c)), (shown, []))
     group[1].append(math.prod(shape))
   if choice is not None:
     is_mask = {row[-1] for row in rows} <= {'True', 'False'}

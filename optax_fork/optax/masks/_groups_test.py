@@ -161,14 +161,6 @@ class GroupsTest(parameterized.TestCase):
     updates, _ = tx.update(grads, state, params)
     self.assertFalse(any(u.any() for u in jax.tree.leaves(updates)))
 
-  def test_nothing_is_clipped(self):
-    params = {'a': jnp.ones(2), 'b': jnp.ones(2)}
-    tx = optax.masks.groups({'a': {'lr_mult': 2}}).wrap(_SGD)
-    grads = {'a': jnp.full(2, 100.0), 'b': jnp.full(2, 100.0)}
-    updates = _update(tx, grads, params)
-    self.assertEqual(updates['a'].tolist(), [-200.0, -200.0])
-    self.assertEqual(updates['b'].tolist(), [-100.0, -100.0])
-
   @parameterized.parameters('float32', 'bfloat16')
   def test_array_is_for_the_axis_of_stacked_layers(self, dtype):
     params = {
@@ -250,8 +242,7 @@ class GroupsTest(parameterized.TestCase):
     groups = optax.masks.groups({'a': {'lr_mult': 0.8**3}})
     text = optax.masks.describe({'a': jnp.ones(2)}, groups)
     self.assertIn('lr_mult=0.512, weight_decay=0\n', text)
-
-  def test_describe_shows_equal_groups_once(self):
+    # Equal groups are one.
     groups = optax.masks.groups({'a': {'weight_decay': 0}, 'b': {'lr_mult': 1}})
     for choice in (groups, groups({'a': 1.0, 'b': 1.0})):
       text = optax.masks.describe({'a': 1.0, 'b': 1.0}, choice)
@@ -288,9 +279,9 @@ class GroupsTest(parameterized.TestCase):
       ({'a': {'lr_mult': '1'}}, ValueError, "'lr_mult' of .* finite number"),
       ({'a': {'weight_decay': True}}, ValueError, "'weight_decay' .* True"),
       ({'a': {'weight_decay': abs}}, ValueError, "'weight_decay' .* abs"),
-      ({'a': {'frozen': 1}}, ValueError, "`{'frozen': True}` is a row by itself"),
+      ({'a': {'frozen': 1}}, ValueError, "'frozen': True}` is a row by itself"),
       ({'a': {'frozen': True, 'lr_mult': 1}}, ValueError, 'a row by itself'),
-      ({'a': {'lr_mult': 0}}, ValueError, "Write `{'frozen': True}` as the row"),
+      ({'a': {'lr_mult': 0}}, ValueError, "Write `{'frozen': True}` as the"),
       ({dict: {}}, TypeError, "strings, or masks .* found <class 'dict'>"),
   )
   def test_errors(self, rows, error, message):

@@ -120,9 +120,11 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
       return old
     if type(old) is type(new) and not are_leaves:
       return merge_children(old, new, keys, field, mark, is_fixed)
-    if is_field and (not any(holes) or old is None or new is None) or (
-        not any(holes) and (is_fixed or _has_states((old, new)))
-    ):
+    if any(holes):
+      is_error = is_field and (old is None or new is None)
+    else:
+      is_error = is_fixed or is_field or _has_states((old, new))
+    if is_error:
       raise _unlike(old, new, keys)
     note('dropped', old, keys, field)
     note('fresh', new, keys, field)

@@ -190,9 +190,12 @@ class CarryOverTest(parameterized.TestCase):
 
   def test_more_layers(self):
     for make in (list, tuple):
-      old, new = (alias.adam(0.1).init(make([jnp.ones(2)] * n)) for n in (2, 3))
-      self.assertEqual(tree.carry_over(old, new).fresh, ('0/mu/2', '0/nu/2'))
-      self.assertEqual(tree.carry_over(new, old).dropped, ('0/mu/2', '0/nu/2'))
+      two, three = (
+          alias.adam(0.1).init(make([jnp.ones(2)] * n)) for n in (2, 3)
+      )
+      third = '0/mu/2', '0/nu/2'
+      self.assertEqual(tree.carry_over(two, three).fresh, third)
+      self.assertEqual(tree.carry_over(three, two).dropped, third)
 
   def test_params_of_another_class(self):
     init = alias.adam(0.1).init

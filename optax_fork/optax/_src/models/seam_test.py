@@ -143,7 +143,8 @@ class LiftTest(parameterized.TestCase):
     tx = combining.chain(make_link(), combining.chain(make_link(), make_link()))
     params = {'w': jnp.ones(2)}
     state = tx.init(params)
-    with mock.patch.object(views, 'are_all_params', wraps=views.are_all_params) as look:
+    look_at = views.are_all_params
+    with mock.patch.object(views, 'are_all_params', wraps=look_at) as look:
       tx.update(params, state, params)
     self.assertEqual(look.call_count, 1)
 
