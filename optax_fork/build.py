@@ -74,20 +74,22 @@ def _run(hook: str, inputs: list[str], directory: str, settings) -> str:
       os.chdir(before)
 
 
-def _hook(hook: str, inputs: list[str]):
-  return lambda directory, settings=None, *_: _run(
-      hook, inputs, directory, settings
-  )
+# Frontends may pass these arguments by name.
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+  del metadata_directory
+  return _run('build_wheel', _WHEEL, wheel_directory, config_settings)
 
 
-build_wheel = _hook('build_wheel', _WHEEL)
-build_sdist = _hook('build_sdist', _SDIST)
-prepare_metadata_for_build_wheel = _hook(
-    'prepare_metadata_for_build_wheel', _WHEEL
-)
+def build_sdist(sdist_directory, config_settings=None):
+  return _run('build_sdist', _SDIST, sdist_directory, config_settings)
 
 
-def build_editable(*_) -> NoReturn:
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+  hook = 'prepare_metadata_for_build_wheel'
+  return _run(hook, _WHEEL, metadata_directory, config_settings)
+
+
+def build_editable(*_, **__) -> NoReturn:
   raise SystemExit(
       'error: There is no editable mode: the checkout holds patches, no'
       ' importable optax. For a tree to work in run `python -m optax_fork'

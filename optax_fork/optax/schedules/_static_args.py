@@ -174,8 +174,8 @@ def warn_of_rounding(given: dict[str, Any], dtype: Any) -> None:
   if rounded:
     warnings.warn(
         f'`inject_hyperparams` rounds numbers to {jnp.dtype(dtype)}:'
-        f' {", ".join(rounded)}. To keep them, pass'
-        ' `hyperparam_dtype=jnp.float32`.'
+        f' {", ".join(rounded)}. With `hyperparam_dtype=jnp.float32`, they are'
+        ' used as they are without `inject_hyperparams`.'
     )
 
 
