@@ -25,7 +25,7 @@ class _Chooser(_base.Chooser, abc.ABC):
     """Finds the leaves to choose, whether or not these are params."""
 
 
-class Mask(_Chooser):
+class Mask(_Chooser, abc.ABC):
   """A mask function that can be combined with others, and prints what it is.
 
   Call it with params to get the mask, a PyTree of bools like the params, which
