@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from optax._src import base
+from optax._src.models import views
 from optax._src import params_fn
 from optax._src import wrappers
 from optax.tree_utils import _state_utils
@@ -36,8 +37,15 @@ class LeafNumbers(params_fn.ParamsFn):
 def scale(step_sizes: LeafNumbers) -> base.GradientTransformation:
   """Scales each leaf by its number, or each stacked layer by its own."""
 
-  def scale_leaf(step_size, g):
+  def scale_leaf(step_size, g, p=None):
     if isinstance(step_size, np.ndarray):
+      if p is not None and jnp.shape(g) != jnp.shape(p):
+        raise ValueError(
+            f'{step_sizes!r} has a number for each stacked layer of a param of'
+            f' the shape {jnp.shape(p)}, but its gradient has the shape'
+            f' {jnp.shape(g)}. If it has an axis of examples, sum over these'
+            ' first.'
+        )
       step_size = step_size.reshape(-1, *[1] * (g.ndim - 1))
       scaled = g * jnp.asarray(step_size, jnp.result_type(g, 1.0))
       return jnp.where(step_size == 0, 0, scaled)
@@ -45,9 +53,12 @@ def scale(step_sizes: LeafNumbers) -> base.GradientTransformation:
       return g
     return jnp.zeros_like(g) if step_size == 0 else step_size * g
 
-  return _for_each_leaf(
-      step_sizes, lambda n, updates, _: _map(scale_leaf, n, updates)
-  )
+  def scale_all(numbers, updates, params):
+    part = views.part_with_updates(params, updates)
+    is_like = jax.tree.structure(part) == jax.tree.structure(updates)
+    return _map(scale_leaf, numbers, updates, *[part] * is_like)
+
+  return _for_each_leaf(step_sizes, scale_all)
 
 
 def add_decayed_weights(

@@ -48,6 +48,13 @@ class LeafNumbersTest(parameterized.TestCase):
     test_utils.assert_trees_all_equal(updates, expected)
     test_utils.assert_trees_all_equal_dtypes(updates, expected)
 
+  def test_gradients_of_examples_are_no_layers(self):
+    tx = _wrap({'lr_mult': [1, 0, 1]})
+    params = {'a': jnp.ones((3, 2)), 'b': jnp.ones(2)}
+    examples = jax.tree.map(lambda p: jnp.ones((3, *p.shape)), params)
+    with self.assertRaisesRegex(ValueError, 'each stacked layer of a param of'):
+      _update(tx, params, examples)
+
   def test_holes(self):
     params = {'a': jnp.ones(2), 'b': {'c': None, 'd': jnp.ones(2)}, 'e': None}
     grads = params | {'a': None}  # A gradient is None, and its param is not.
