@@ -3,7 +3,6 @@
 """List the leaves of params with their paths, to choose among them."""
 
 import abc
-from collections.abc import Callable
 from collections.abc import Iterable
 import difflib
 import functools
@@ -78,7 +77,7 @@ class FlatParams:
   def holes(self) -> list[bool]:
     return list(map(views.is_hole, self.leaves))
 
-  def once(self, find: Callable[['FlatParams'], Any]) -> Any:
+  def once(self, find: Any) -> Any:
     """Calls a method of a chooser, unless it was called for these params."""
     key = id(find.__self__), find.__name__
     if key not in self._found:

@@ -88,10 +88,10 @@ def by_path(*patterns: str) -> _algebra.Mask:
   """
   if not patterns:
     raise ValueError('masks.by_path takes at least one pattern.')
-  return _PathMask(tuple(map(_compile, patterns)))
+  return _PathMask(tuple(map(compile_pattern, patterns)))
 
 
-def _compile(pattern: str) -> re.Pattern[str]:
+def compile_pattern(pattern: str) -> re.Pattern[str]:
   """Compiles a pattern, or says why it cannot be compiled."""
   if not isinstance(pattern, str):
     raise TypeError(

@@ -31,8 +31,8 @@ class Labels(_base.Chooser):
     left = [n for n, x in enumerate(flat.is_expected) if x]
     for i, (selector, _) in enumerate(self.labels):
       if isinstance(selector, str):
-        (pattern,) = _to_mask(selector).patterns
-        found = [n for n in left if pattern.fullmatch(flat.paths[n])]
+        matches = _by_path.compile_pattern(selector).fullmatch
+        found = [n for n in left if matches(flat.paths[n])]
       else:
         chosen = flat.once(selector.choose)
         found = [n for n in left if chosen[n]]
@@ -131,5 +131,7 @@ def labels(
           f'masks.labels: {label!r} cannot be a label, since it is a tree. Give'
           ' a string.'
       )
-  rows = [(check_selector('masks.labels', s), x) for s, x in rows.items()]
-  return Labels(tuple(rows), default)
+  return Labels(
+      tuple((check_selector('masks.labels', s), x) for s, x in rows.items()),
+      default,
+  )

@@ -13,7 +13,9 @@ _Filter = Callable[[_Path, Any], bool]
 _Found = list[tuple[_Path, Any]]
 
 
-def outside_of_outputs(filtering: Optional[_Filter], state: Any) -> _Filter:
+def outside_of_outputs(
+    filtering: Optional[_Filter], state: Any
+) -> Optional[_Filter]:
   """Returns a filter that leaves out what is inside of an auxiliary output.
 
   The names in there are the user's, and may be those of states, too.
@@ -28,7 +30,7 @@ def outside_of_outputs(filtering: Optional[_Filter], state: Any) -> _Filter:
       return False
     return filtering is None or filtering(path, value)
 
-  return is_found
+  return filtering if state is None else is_found
 
 
 def without_schedules(found: _Found, state: Any) -> _Found:

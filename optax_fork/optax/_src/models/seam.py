@@ -23,7 +23,9 @@ from optax._src import notes
 _Class = TypeVar('_Class', bound=Any)
 
 _NAMES = ('updates', 'state', 'params')  # What `update` takes by position.
-_CALLS = contextvars.ContextVar('calls', default=())
+_CALLS: contextvars.ContextVar[tuple['Call', ...]] = contextvars.ContextVar(
+    'calls', default=()
+)
 
 
 @dataclasses.dataclass
