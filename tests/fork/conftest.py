@@ -14,6 +14,7 @@ from fork.environments import call
 from fork.environments import Environment
 from fork.environments import must
 from fork.environments import REPOSITORY
+from optax_fork import pin
 import pytest
 
 
@@ -59,6 +60,17 @@ def _fork(made_once, tmp_path):
 @pytest.fixture(name='tree')
 def _tree(fork):
   return fork / 'work/optax'
+
+
+@pytest.fixture(name='cache')
+def _cache(tmp_path, monkeypatch):
+  """A cache of the tool's that has the pinned release and nothing else."""
+  cache = tmp_path / 'cache/optax_fork'
+  cache.mkdir(parents=True)
+  for kind in ('wheel', 'sdist'):
+    kept = pin.archive(kind).parent
+    (cache / kept.name).symlink_to(kept)
+  monkeypatch.setenv('XDG_CACHE_HOME', str(cache.parent))
 
 
 @pytest.fixture(scope='session', name='wheel')

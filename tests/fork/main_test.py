@@ -13,7 +13,6 @@ from fork.environments import refused
 from fork.environments import Result
 from fork.environments import tool
 from optax_fork import __main__
-from optax_fork import pin
 import pytest
 
 _ADD, _SET = 'to_send/transforms-add-X.patch', 'to_send/transforms-set-X.patch'
@@ -27,14 +26,9 @@ _ONLY = [
 
 
 @pytest.fixture(name='run')
-def _run(fork, tmp_path, monkeypatch, capfd):
+def _run(fork, cache, monkeypatch, capfd):
   """Runs the tool in this process, which has chex, as if it had not."""
-  cache = tmp_path / 'cache/optax_fork'
-  cache.mkdir(parents=True)
-  for kind in ('wheel', 'sdist'):
-    kept = pin.archive(kind).parent
-    (cache / kept.name).symlink_to(kept)
-  monkeypatch.setenv('XDG_CACHE_HOME', str(cache.parent))
+  del cache  # It is set.
   monkeypatch.setattr(importlib.util, 'find_spec', lambda name: None)
   monkeypatch.chdir(fork)
 

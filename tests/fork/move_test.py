@@ -18,14 +18,9 @@ _RELEASE = {fake.BACKPORT: '# Fixed otherwise.\n', fake.FILE: 'X = 1\n'}
 
 
 @pytest.fixture(name='settings')
-def _settings(tmp_path, monkeypatch):
+def _settings(cache, tmp_path):
   """Makes a release that pip gets; the cache has the pinned one."""
-  cache = tmp_path / 'cache/optax_fork'
-  cache.mkdir(parents=True)
-  for kind in ('wheel', 'sdist'):
-    kept = pin.archive(kind).parent
-    (cache / kept.name).symlink_to(kept)
-  monkeypatch.setenv('XDG_CACHE_HOME', str(cache.parent))
+  del cache  # It is set.
 
   def settings(*arguments, **kwargs):
     index = tmp_path / f'index-{len(list(tmp_path.iterdir()))}'

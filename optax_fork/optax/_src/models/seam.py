@@ -91,9 +91,11 @@ def like_updates(
     extra_args: the extra args of the call that runs.
     updates: its updates, which may lack what is set aside.
   """
+  if not is_wanted:
+    return extra_args
   structure = jax.tree.structure
   (_, whole), _ = calls()[-1].seen
-  if not is_wanted or structure(whole) == structure(updates):
+  if structure(whole) == structure(updates):
     return extra_args
   return {
       name: views.part_with_updates(x, updates)
