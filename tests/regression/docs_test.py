@@ -34,10 +34,11 @@ def _programs():
   """Yields a name and the code of each program."""
   for page in ('../README.md', *_PAGES):
     text = (_DOCS / page).read_text('utf-8')
-    for number, code in enumerate(re.findall(r'```python\n(.*?)```', text, re.S)):
-      # `tox -e oldest` leaves out NNX, which was another one in its Flax.
+    programs = re.findall(r'```python\n(.*?)```', text, re.S)
+    for number, code in enumerate(programs, 1):
+      # `tox -e oldest` leaves out NNX, which was a different one in its Flax.
       nnx = '_nnx' if 'nnx' in code else ''
-      yield f'{page}_{number + 1}{nnx}', code
+      yield f'{page}_{number}{nnx}', code
 
 
 class DocsTest(parameterized.TestCase):
