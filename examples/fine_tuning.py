@@ -44,7 +44,7 @@ def train(optimizer, model, state, steps, sign):
     digits = jax.random.randint(key, (128, LENGTH), 0, 10)
     loss, grads = eqx.filter_value_and_grad(loss_fn)(model, digits, sign)
     updates, state = optimizer.update(grads, state, model)
-    norm = optax.global_norm(optax.masks.split(grads, TUNED)[0])
+    norm = optax.tree.norm(optax.masks.split(grads, TUNED)[0])
     return optax.apply_updates(model, updates), state, loss, norm
   for i in steps:
     model, state, loss, norm = step(model, state, jax.random.key(i))
