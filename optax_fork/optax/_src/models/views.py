@@ -210,9 +210,11 @@ def without_discrete(
   if not is_raw and not any(map(leaf_kinds.is_float0, kinds)):
     return None
   leaves, treedef = jax.tree.flatten(updates, is_leaf=is_hole)
-  others = subtrees_at(treedef, params) if is_raw else None
-  if others is None:  # There are none, or they are a pair of trees, say.
-    others = [None] * len(leaves)
+  # Params and new updates may be pairs of trees, as those of `lookahead` are.
+  is_like = lambda tree: subtrees_at(treedef, tree) is not None
+  trees = jax.tree.leaves(params, is_leaf=is_like) if is_raw else ()
+  tree = next(filter(is_like, trees), None)
+  others = [None] * len(leaves) if tree is None else treedef.flatten_up_to(tree)
   is_out = [
       leaf_kinds.is_float0(u) or _is_number(u) and _is_discrete(p)
       for u, p in zip(leaves, others)
@@ -224,9 +226,13 @@ def without_discrete(
   )
 
   def put_back(new_updates):
-    news = subtrees_at(treedef, new_updates)
-    if news is None:  # There is no place for them in another structure.
-      return new_updates
+    # There is no place for them in another structure.
+    return jax.tree.map(put_in, new_updates, is_leaf=is_like)
+
+  def put_in(tree):
+    news = subtrees_at(treedef, tree)
+    if news is None:
+      return tree
     return treedef.unflatten(
         u if out else new for out, u, new in zip(is_out, leaves, news)
     )
