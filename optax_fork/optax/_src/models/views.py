@@ -39,6 +39,11 @@ def is_hole(x: Any) -> bool:
   return x is None or is_masked(x)
 
 
+def is_node(x: Any) -> bool:
+  """Whether something has leaves or nodes below it, in a view."""
+  return not is_hole(x) and not jax.tree_util.all_leaves([x])
+
+
 def subtrees_at(
     treedef: jax.tree_util.PyTreeDef, tree: Any
 ) -> Optional[list[Any]]:
@@ -215,8 +220,9 @@ def without_discrete(
   trees = jax.tree.leaves(params, is_leaf=is_like) if is_raw else ()
   tree = next(filter(is_like, trees), None)
   others = [None] * len(leaves) if tree is None else treedef.flatten_up_to(tree)
+  is_discrete = lambda p: leaf_kinds.is_discrete(p) and not is_node(p)
   is_out = [
-      leaf_kinds.is_float0(u) or _is_number(u) and _is_discrete(p)
+      leaf_kinds.is_float0(u) or leaf_kinds.is_numeric(u) and is_discrete(p)
       for u, p in zip(leaves, others)
   ]
   if not any(is_out):
@@ -238,12 +244,3 @@ def without_discrete(
     )
 
   return part, put_back
-
-
-def _is_discrete(tree: Any) -> bool:
-  is_leaf = tree is not None and jax.tree_util.all_leaves([tree])
-  return is_leaf and leaf_kinds.is_discrete(tree)
-
-
-def _is_number(leaf: Any) -> bool:
-  return hasattr(leaf, 'dtype') or isinstance(leaf, (int, float, complex))
