@@ -94,16 +94,6 @@ def get_view(tree: Any) -> Any:
   return with_leaves(tree, treedef, leaf_kinds.params_or_none(leaves))
 
 
-def map_view(f: Callable[[Any, Any], Any], view: Any, full: Any) -> Any:
-  """Maps over a view and the full tree, and keeps what only the latter has."""
-  return jax.tree.map(
-      lambda v, leaf: leaf if is_hole(v) else f(v, leaf),
-      view,
-      full,
-      is_leaf=is_hole,
-  )
-
-
 def at_each_leaf(
     prefix: Any, tree: Any, is_leaf: Callable[[Any], bool] = is_hole
 ) -> list[Any]:
@@ -118,7 +108,9 @@ def at_each_leaf(
 def join(view: Any, full: Any) -> Any:
   """Fills the holes of a view from the full tree, whose nodes are copied."""
   # A module, such as BatchNorm, may write to its nodes when it is called.
-  return map_view(lambda v, _: v, view, jax.tree.map(lambda x: x, full))
+  full = jax.tree.map(lambda x: x, full)
+  fill = lambda v, leaf: leaf if is_hole(v) else v
+  return jax.tree.map(fill, view, full, is_leaf=is_hole)
 
 
 def part_with_updates(tree: Any, updates: Any) -> Any:
@@ -162,10 +154,10 @@ def is_part_of(part: Any, full: Any) -> bool:
 
 def same_layout(view: Any, full: Any) -> bool:
   """Whether a view has the structure and the shapes of the full tree."""
-  view_leaves, view_treedef = jax.tree.flatten(view)
-  leaves, treedef = jax.tree.flatten(full)
-  shapes = [jnp.shape(leaf) for leaf in leaves]
-  return view_treedef == treedef and shapes == list(map(jnp.shape, view_leaves))
+  layout = lambda tree: (
+      jax.tree.structure(tree), *map(jnp.shape, jax.tree.leaves(tree))
+  )
+  return layout(view) == layout(full)
 
 
 def are_all_params(updates: Any, params: Any) -> bool:
