@@ -136,7 +136,8 @@ def _first_failure(arguments: list[str], path: str) -> Optional[str]:
     return 'a test that does not end'
   if result.returncode == 0:
     return None
-  failed = re.search(r'^(?:FAILED|ERROR) (?:\S*/)?(\S+)', result.stdout, re.M)
+  pattern = r'^(?:SUB)?(?:FAILED|ERROR)\S* (?:\S*/)?(\S+)'
+  failed = re.search(pattern, result.stdout, re.M)
   return failed[1] if failed else f'pytest: {result.stdout[-500:]}'
 
 
