@@ -13,8 +13,8 @@ from optax.transforms import _mask_checks
 from optax.transforms import _resolving
 
 
-class _Chooser(_base.Chooser, abc.ABC):
-  """A chooser among params, which finds leaves of any kind."""
+class _Finder(_base.Chooser, abc.ABC):
+  """Chooses among params, and finds leaves of any kind."""
 
   def choose(self, flat):
     # What is no param of a raw model is not chosen, by ~a neither.
@@ -25,7 +25,7 @@ class _Chooser(_base.Chooser, abc.ABC):
     """Finds the leaves to choose, whether or not these are params."""
 
 
-class Mask(_Chooser, abc.ABC):
+class Mask(_Finder, abc.ABC):
   """A mask function that can be combined with others, and prints what it is.
 
   Call it with params to get the mask, a PyTree of bools like the params, which

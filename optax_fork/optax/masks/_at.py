@@ -72,9 +72,7 @@ class _WhereMask(_algebra.Mask):
             ' A wrapper hides a part of them here: call `update` with the'
             ' params, from which the mask is then made.'
         )
-      elif isinstance(error, TypeError) and any(
-          x is None for x in flat.leaves
-      ):
+      elif isinstance(error, TypeError) and any(x is None for x in flat.leaves):
         hint = (
             ' Optimizers see None in place of functions, so a node that calls'
             ' one cannot be called: write `m.shared.pytree` for `m.shared()`,'
@@ -113,8 +111,8 @@ def at(where: Callable[[Any], Any]) -> _algebra.Mask:
   Args:
     where: a function of the params that returns nodes of them: a leaf or a
       subtree, or a sequence of these. It can only walk the tree, since every
-      leaf is replaced by a marker. So two leaves that hold the same array are
-      told apart.
+      leaf is replaced by a marker. It selects by position, so it distinguishes
+      two uses of one array.
 
   Returns:
     A mask function, a :class:`optax.masks.Mask`. It raises a ``ValueError`` if
