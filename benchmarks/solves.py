@@ -79,7 +79,8 @@ def _ready(solve: Callable[[Any], Any], problem: Problem) -> engine.Ready:
   leaves = [np.asarray(x) for x in params]
   gradient = _largest(jax.jit(jax.grad(problem.value))(leaves))
   # Twice: in another order of operations the last digits are others.
-  if not gradient <= 2 * _TOLERANCE:
+  is_there = gradient <= 2 * _TOLERANCE
+  if not is_there:
     raise ValueError(f'it stops before: its gradient is {gradient:.1e}')
   details = dict(iterations=int(iterations), evaluations=int(evaluations))
   return engine.Ready(run, answer=leaves, details=details)
@@ -177,9 +178,8 @@ def cases(quick: bool) -> Iterator[engine.Case]:
       for size in ((2,) if quick else (2, 100, 1000))
   }
   problems['logistic regression'] = _logistic_regression
-  for count in (4,) if quick else (10, 30, 100):
-    name = f'{count} leaves of 100'
-    problems[name] = functools.partial(_many_leaves, count)
+  for n in (4,) if quick else (10, 30, 100):
+    problems[f'{n} leaves of 100'] = functools.partial(_many_leaves, n)
   for name, make in problems.items():
     make = functools.cache(make)
     yield engine.Case(
