@@ -180,6 +180,15 @@ class FlattenedViewTest(parameterized.TestCase):
         seen, [{'a': 2.0 * params['a'], 'b': 2.0 * params['b'], 'n': 3}]
     )
 
+  def test_value_fn_without_a_gradient(self):
+    def update_fn(updates, state, params, *, value_fn):
+      self.assertEqual(value_fn(params), 2.0)
+      return updates, state
+
+    params = {'a': jnp.ones(2)}
+    value_fn = lambda p: jnp.sum(p['a'])
+    self._update(update_fn, params, params, value_fn=value_fn)
+
 
 if __name__ == '__main__':
   absltest.main()
