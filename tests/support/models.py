@@ -109,11 +109,12 @@ class _Arrays(eqx.Module):
 
 
 class _Matrices(eqx.Module):
-  """Only matrices, and a function."""
+  """Only matrices, a function and integers."""
 
   hidden: eqx.nn.Linear
   out: eqx.nn.Linear
   activation: Callable
+  count: np.ndarray
 
   def __call__(self, x):
     return self.out(self.activation(self.hidden(x)))
@@ -152,7 +153,8 @@ def _with_key() -> _WithKey:
 def matrices() -> _Matrices:
   """Returns a model for optimizers that take matrices alone."""
   make = lambda i, o, key: eqx.nn.Linear(i, o, use_bias=False, key=key)
-  return _Matrices(make(3, 4, _KEYS[0]), make(4, 2, _KEYS[1]), jax.nn.relu)
+  layers = make(3, 4, _KEYS[0]), make(4, 2, _KEYS[1])
+  return _Matrices(*layers, jax.nn.relu, np.arange(3))
 
 
 MODELS = {
