@@ -454,14 +454,15 @@ class FreezingTest(parameterized.TestCase):
 
 class LBFGSTest(parameterized.TestCase):
 
-  def test_rounding_of_lbfgs(self):
+  @parameterized.parameters((1, True), (2, True), (3, False), (10, True))
+  def test_rounding_of_lbfgs(self, memory_size, scale_init_precond):
     params = {'w': jnp.arange(20.0).reshape(4, 5), 'b': jnp.ones(2) / 3}
     found = []
     for library, is_compiled in (
         (pristine.load(), self.assertRaises(RuntimeError)),
         (optax, contextlib.nullcontext()),
     ):
-      transform = library.scale_by_lbfgs(2)
+      transform = library.scale_by_lbfgs(memory_size, scale_init_precond)
       state, new = transform.init(params), params
       for scale in (1.0, 1.3, 0.9, 1.1):
         # Not as the params are, or all directions are exact.

@@ -39,10 +39,10 @@ _LABELS = list(runs.optimizers(optax))
 _ONE_OF_EACH_KIND = {'MultiSteps', 'optax.lbfgs'}
 # What holds no loops, of which each is compiled as often as it is met.
 _EAGER = {'inject_adamw', 'optax.adamw', 'optax.monitor', 'optax.partition'}
-_MET = [(label, name) for label in _LABELS for name in models.MODELS]
-_MET_IN_SHORT = [
+_PAIRS = [(label, name) for label in _LABELS for name in models.MODELS]
+_IN_SHORT = [
     (label, name)
-    for label, name in _MET
+    for label, name in _PAIRS
     if name == 'key' or label in _ONE_OF_EACH_KIND
 ]
 
@@ -57,10 +57,12 @@ def _run(label, model_name, given):
 
 
 @pytest.mark.filterwarnings('ignore')  # Of deprecated factories.
-@pytest.mark.parametrize('met', variants.full(_MET, _MET_IN_SHORT), ids='-'.join)
-def test_program_is_that_of_filtered_params(met):
+@pytest.mark.parametrize(
+    'pair', variants.full(_PAIRS, _IN_SHORT), ids='-'.join
+)
+def test_program_is_that_of_filtered_params(pair):
   """What is not a param stays the very same object; so do its updates."""
-  label, name = met
+  label, name = pair
   # What decides to skip a step is the user's, and so is given the integers.
   is_compared = label != 'MultiSteps_skip'
   ids = lambda tree: {id(leaf) for leaf in jax.tree.leaves(tree)}
