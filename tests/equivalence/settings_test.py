@@ -26,7 +26,7 @@ _X64 = jax if hasattr(jax, 'enable_x64') else jax.experimental
 _DTYPES = ('float32', 'bfloat16', 'float64')
 _FORK = lambda: optax
 
-# Outside of jit, the fork compiles the two loops of L-BFGS as one program and so
+# Outside of jit, the fork compiles the loops of L-BFGS as one program and so
 # rounds otherwise: test_rounding_of_lbfgs takes its eager steps.
 _ROUNDED = ('optax.lbfgs', 'optax.scale_by_lbfgs')
 # Here pristine takes a mask function for a mask, and freezes everything: see

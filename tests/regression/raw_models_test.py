@@ -6,7 +6,6 @@ Wherever params may be given, the model itself may be, and what comes back is as
 if it had been filtered by hand.
 """
 
-import functools
 import pathlib
 import re
 
@@ -119,46 +118,6 @@ class VariantsTest(chex.TestCase):
   @chex.variants(**variants.WITH_JAX_ARRAYS)
   def test_training_by_lbfgs(self):
     self._check_training('optax.lbfgs')
-
-
-def _apply_difference(old, new):
-  (old_params, _), (new_params, _) = map(models.params_of, (old, new))
-  updates = jax.tree.map(lambda n, o: n - o, new_params, old_params)
-  return optax.apply_updates(old, updates)
-
-
-# Each gives `old + weight * (new - old)` for params; all else is old's.
-_FUNCTIONS = (
-    (_apply_difference, 1.0),
-    (lambda old, new: optax.incremental_update(new, old, 0.25), 0.25),
-    (lambda old, new: optax.periodic_update(new, old, 4, 2), 1.0),
-    (lambda old, new: optax.periodic_update(new, old, 5, 2), 0.0),
-)
-
-
-class FunctionsOfModelsTest(chex.TestCase):
-
-  @variants.each(models.MODELS)
-  def test_what_is_not_a_param_is_the_very_same_object(self, make):
-    old, static = models.params_of(make())
-    new = jax.tree.map(lambda p: 2.0 * p + 1.0, old)
-
-    def run(function, old, new):
-      params, others = models.params_of(
-          function(eqx.combine(old, static), eqx.combine(new, static))
-      )
-      leaves = map(jax.tree.leaves, (others, static))
-      for leaf, old_leaf in zip(*leaves, strict=True):
-        # periodic_update takes all arrays, counters and keys among them.
-        assert leaf is old_leaf or isinstance(leaf, jax.Array)
-      return params
-
-    for function, weight in _FUNCTIONS:
-      found = self.variant(functools.partial(run, function))(old, new)
-      average = lambda o, n, w=weight: np.asarray(o + w * (n - o))
-      chex.assert_trees_all_close(
-          found, jax.tree.map(average, old, new), rtol=1e-6, atol=1e-6
-      )
 
 
 class LeavesTest(parameterized.TestCase):
