@@ -176,7 +176,3 @@ class BenchmarksTest(absltest.TestCase):
       result = _benchmarks(cwd=scratch, timeout=120)
     self.assertEqual(result.returncode, 1)
     self.assertIn('was built from other patches', result.stderr)
-
-
-if __name__ == '__main__':
-  absltest.main()

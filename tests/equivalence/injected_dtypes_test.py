@@ -8,7 +8,6 @@ and three steps of each give the same values, to a few roundings. inject_test
 compares what is injected without it, with 0.2.8.
 """
 
-from absl.testing import parameterized
 import chex
 import jax
 import jax.numpy as jnp
@@ -154,29 +153,28 @@ def _abstract(**kwargs):
   return {'w': jax.ShapeDtypeStruct((8,), jnp.bfloat16, **kwargs)}
 
 
-class HyperparamDtypeTest(parameterized.TestCase):
+@pytest.mark.parametrize('make', [
+    lambda: {'w': jnp.ones(2, jnp.float8_e4m3fn), 'b': jnp.ones(2)},
+    _abstract,
+    lambda: _abstract(sharding=jax.sharding.NamedSharding(
+        jax.make_mesh((8,), ('x',)), jax.sharding.PartitionSpec('x'))),
+    lambda: _abstract() | {'b': jnp.ones(2)},
+    lambda: {'w': jnp.ones(2), 'name': 'x'},
+    lambda: ('x', 'y'),
+    lambda: {'w': jnp.ones(2), 'key': jax.random.key(0)},
+    # Old JAX has none.
+    lambda: {'w': getattr(jax, 'new_ref', jnp.copy)(jnp.ones(2))},
+])  # fmt: skip
+def test_params_of_every_kind(make):
   """What `init` takes on 0.2.8 with `hyperparam_dtype`."""
-
-  @parameterized.named_parameters(
-      ('fp8', lambda: {'w': jnp.ones(2, jnp.float8_e4m3fn), 'b': jnp.ones(2)}),
-      ('abstract', _abstract),
-      ('sharded', lambda: _abstract(sharding=jax.sharding.NamedSharding(
-          jax.make_mesh((8,), ('x',)), jax.sharding.PartitionSpec('x')))),
-      ('mixed_abstract', lambda: _abstract() | {'b': jnp.ones(2)}),
-      ('name', lambda: {'w': jnp.ones(2), 'name': 'x'}),
-      ('names_alone', lambda: ('x', 'y')),
-      ('key', lambda: {'w': jnp.ones(2), 'key': jax.random.key(0)}),
-      # Old JAX has none.
-      ('ref', lambda: {'w': getattr(jax, 'new_ref', jnp.copy)(jnp.ones(2))}),
-  )  # fmt: skip
-  def test_params_of_every_kind(self, make):
-    params, made = make(), []
-    for library in (optax, release.load()):
-      factory = library.inject_hyperparams(
-          library.sgd, hyperparam_dtype=jnp.float32
-      )
-      with jax.numpy_dtype_promotion('strict'):
-        made.append(factory(0.1).init(params))
-    self.assertEqual(*map(states.structure, made))
-    chex.assert_trees_all_equal(*map(jax.tree.leaves, made))
-    self.assertEqual(made[0].hyperparams['learning_rate'].dtype, jnp.float32)
+  params, made = make(), []
+  for library in (optax, release.load()):
+    factory = library.inject_hyperparams(
+        library.sgd, hyperparam_dtype=jnp.float32
+    )
+    with jax.numpy_dtype_promotion('strict'):
+      made.append(factory(0.1).init(params))
+  new, old = made
+  assert states.structure(new) == states.structure(old)
+  chex.assert_trees_all_equal(*map(jax.tree.leaves, made))
+  assert new.hyperparams['learning_rate'].dtype == jnp.float32
