@@ -189,6 +189,9 @@ def by_label(load: Callable[[], Any]) -> tuple[Any, dict[str, Setting]]:
           optax.adamw, static_args='mask'
       )(decayed, weight_decay=0.1, mask=weight_mask),
   }
-  known = [Setting(x, wrappers[x], (), {}, frozenset()) for x in wrappers]
+  known = [
+      Setting(label, make, (), {}, frozenset())
+      for label, make in wrappers.items()
+  ]
   known += of_factories(optax)
   return optax, {setting.label: setting for setting in known}
