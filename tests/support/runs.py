@@ -279,9 +279,9 @@ class ModelRun(_Run):
     name = factories.name_of(label) or label
     self._given, self._loss, self._is_param = given, loss, is_param
     if isinstance(model, str):
-      # This one takes matrices alone.
-      needs_matrices = name == 'scale_by_muon'
-      model = (models.matrices if needs_matrices else models.MODELS[model])()
+      if name == 'scale_by_muon':
+        model = 'matrices'
+      model = models.MODELS[model]()
     params, self.static = eqx.partition(model, is_param)
     has_update = lambda x: integers is not None and _is_integer(x)
     self.of_integers = jax.tree.map(
