@@ -119,8 +119,8 @@ def _ours(is_test: bool) -> list[str]:
   release = pin.digests()
   paths = (p.relative_to(_PACKAGES) for p in _PACKAGES.glob('optax/**/*.py'))
   names = (p.as_posix() for p in paths)
-  is_ours = lambda p: p not in release and p.endswith('_test.py') == is_test
-  return sorted(filter(is_ours, names))
+  ours = (p for p in names if p not in release and 'test_case' not in p)
+  return sorted(p for p in ours if p.endswith('_test.py') == is_test)
 
 
 def _first_failure(arguments: list[str], path: str) -> Optional[str]:
@@ -136,7 +136,8 @@ def _first_failure(arguments: list[str], path: str) -> Optional[str]:
     return 'a test that does not end'
   if result.returncode == 0:
     return None
-  failed = re.search(r'^(?:FAILED|ERROR) (?:\S*/)?(\S+)', result.stdout, re.M)
+  pattern = r'^(?:SUB)?(?:FAILED|ERROR)\S* (?:\S*/)?(\S+)'
+  failed = re.search(pattern, result.stdout, re.M)
   return failed[1] if failed else f'pytest: {result.stdout[-500:]}'
 
 
