@@ -174,7 +174,6 @@ def test_params_of_every_kind(make):
     )
     with jax.numpy_dtype_promotion('strict'):
       made.append(factory(0.1).init(params))
-  new, old = made
-  assert states.structure(new) == states.structure(old)
+  assert len({*map(states.structure, made)}) == 1
   chex.assert_trees_all_equal(*map(jax.tree.leaves, made))
-  assert new.hyperparams['learning_rate'].dtype == jnp.float32
+  assert made[0].hyperparams['learning_rate'].dtype == jnp.float32
