@@ -393,6 +393,7 @@ class PathLabelsTest(parameterized.TestCase):
     for labels, message in (
         ({typo: 1, '.*': 2}, 'baes. fully matches no path'),
         ({'.*': 1, norm: 2}, r'at\(<lambda>\) is never the first to'),
+        ({norm & ~norm: 1, '.*': 2}, r'& ~at\(<lambda>\) chooses none of the'),
     ):
       with self.assertRaisesRegex(ValueError, message):
         optax.masks.labels(labels)(_params())
