@@ -137,8 +137,8 @@ def _text(
   """
   start, before, commit = commits
   problem, *changes = re.split(r'\n{2,}', patch.message)
-  stays, program = patch.program()
-  parts = [patch.subject, '## What happens', problem]
+  fails, stays, program = patch.program()
+  parts = [patch.subject, '## What happens', problem, fails]
   parts.append(f'```python\n{program}```')
   with_needed = ' with what it needs' * (before != start)
   for revision, said in (
