@@ -8,7 +8,6 @@ import chex
 import equinox as eqx
 import jax
 from optax import contrib
-import pytest
 from support.models import arange_like
 from support.models import Net
 from support.variants import each
@@ -37,7 +36,6 @@ _MUON = contrib.MuonDimensionNumbers()
 _GALORE = contrib.GaLoreDimensionNumbers()
 
 
-@pytest.mark.sent
 class DimensionNumbersTest(chex.TestCase):
 
   by_default = {}  # Updates, by optimizer and variant.
