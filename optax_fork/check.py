@@ -11,9 +11,9 @@ import argparse
 import pathlib
 
 import optax_fork
-from optax_fork import export
-from optax_fork import main
 from optax_fork import series
+from optax_fork import upstream
+from optax_fork import work_tree
 
 # How many lines outside of tests a patch may change.
 _LINES = {series.TO_SEND: 60, series.HOOKS: 40}
@@ -35,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
   patches = series.find()
   if args.onto:
-    with main.clone(args.onto, series.read(patches)) as cloned:
-      for line in main.apply_all(cloned, patches):
+    with upstream.clone(args.onto, series.read(patches)) as cloned:
+      for line in upstream.apply_all(cloned, patches):
         print(line, flush=True)
   else:
     print(check(patches))
@@ -55,14 +55,14 @@ def check(directory: pathlib.Path) -> str:
         ' say there what a user notices.'
     )
   readme = directory / 'README.md'
-  if export.table(readme, patches) != readme.read_text('utf-8'):
+  if series.table(readme, patches) != readme.read_text('utf-8'):
     problems.append(
         f'{readme}: the table is out of date. `python -m optax_fork export`'
         ' writes it.'
     )
   if problems:
     raise optax_fork.ForkError('\n'.join(problems))
-  export.prove(directory)
+  work_tree.prove(directory)
   return (
       f'{len(patches)} patches are as export writes them, and give the same'
       ' files by git and by the build'
@@ -116,7 +116,7 @@ def _of_all(directory: pathlib.Path, patches: list[series.Patch]) -> list[str]:
       f'{path}: no patch to be sent has this name. Rename or delete it.'
       for folder in ('docs', 'programs')
       for path in sorted((directory / folder).glob('*.p*'))
-      if path.stem not in stems and path.name != main.DOCS_OF_THE_FORK
+      if path.stem not in stems and path.name != upstream.DOCS_OF_THE_FORK
   ]
   threads = (directory / 'threads.md').read_text('utf-8')
   problems += [

@@ -14,10 +14,10 @@ import re
 import tempfile
 
 import optax_fork
-from optax_fork import checkout
 from optax_fork import git
 from optax_fork import pin
 from optax_fork import series
+from optax_fork import work_tree
 
 _NEXT = (
     'python -m optax_fork export\n'
@@ -46,36 +46,36 @@ def move(patches: pathlib.Path, version: str) -> str:
   names = 'optax_fork/pin.txt optax_fork/pin.sha256 patches pyproject.toml'
   names = [*names.split(), 'setup.cfg']
   git.refuse_changes(root, *names)
-  checkout.checkout(patches, tree)  # Refuses what is not exported.
+  work_tree.checkout(patches, tree)  # Refuses what is not exported.
   found = series.read(patches)
   pin.write(version)
   _write_version(root, old, version)
   undo = (
       f'To drop the move:\n  git checkout -- {" ".join(names)}\n'
       f'  git -C {tree} am --abort; git -C {tree} checkout -B series'
-      f' {checkout.EXPORTED}\n  python -m optax_fork checkout'
+      f' {work_tree.EXPORTED}\n  python -m optax_fork checkout'
   )
   with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
     fresh = pathlib.Path(scratch) / 'optax'
-    checkout.create(fresh, [])
-    base = f'+{checkout.BASE}:{checkout.BASE}'
-    git.run(tree, *checkout.FETCH, fresh, base)
-  git.run(tree, 'checkout', '--quiet', '-B', 'series', checkout.BASE)
+    work_tree.create(fresh, [])
+    base = f'+{work_tree.BASE}:{work_tree.BASE}'
+    git.run(tree, *work_tree.FETCH, fresh, base)
+  git.run(tree, 'checkout', '--quiet', '-B', 'series', work_tree.BASE)
   for patch in series.in_folder(found, series.BACKPORTS):
     try:
-      checkout.apply(tree, [patch], '--3way')
+      work_tree.apply(tree, [patch], '--3way')
     except optax_fork.ForkError:  # The release has that fix, or more.
       git.run(tree, 'am', '--abort')
   rest = [patch for patch in found if patch.folder != series.BACKPORTS]
   try:
-    checkout.apply(tree, rest, '--3way')
+    work_tree.apply(tree, rest, '--3way')
   except optax_fork.ForkError as error:
     raise optax_fork.ForkError(
         f'{error}\nResolve it in {tree}: `git add` the files and `git am'
         ' --continue`, or `git am --skip` to leave the patch out. Then:\n '
         f' {_NEXT}\n{undo}'
     ) from error
-  subjects = git.lines(tree, 'log', '--format=%s', f'{checkout.BASE}..HEAD')
+  subjects = git.lines(tree, 'log', '--format=%s', f'{work_tree.BASE}..HEAD')
   dropped = ''.join(
       f'\ndropped {patch.name}: the release has the same change, or has changed'
       ' the lines of a backport. See that it does all that this did; delete its'

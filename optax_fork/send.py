@@ -15,10 +15,10 @@ import re
 from typing import Sequence
 
 import optax_fork
-from optax_fork import checkout
 from optax_fork import git
-from optax_fork import main
 from optax_fork import series
+from optax_fork import upstream
+from optax_fork import work_tree
 
 _ASK_FIRST = 'ask first'
 
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
       '--asked', action='store_true',
       help='you have asked the maintainers, as its `Status:` says',
   )  # fmt: skip
-  main.add_only(parser)
+  upstream.add_only(parser)
 
 
 def _author(text: str) -> tuple[str, str]:
@@ -55,21 +55,21 @@ def run(args: argparse.Namespace) -> None:
   patch = series.pick(patches, args.patch)
   branch = re.sub(r'[^a-z0-9]+', '-', patch.subject.lower()).strip('-')
   _refuse(clone, patch, branch, args.asked)
-  names = main.chosen(args.only)
-  with main.clone(clone, patches) as cloned:
+  names = upstream.chosen(args.only)
+  with upstream.clone(clone, patches) as cloned:
     start = git.text(cloned, 'rev-parse', 'HEAD')
-    before = main.alone(cloned, patch, patches, args.author)
+    before = upstream.alone(cloned, patch, patches, args.author)
     commit = git.text(cloned, 'rev-parse', 'HEAD')
     if commit == before:
       raise optax_fork.ForkError(f'{clone} has {patch.name} already.')
-    if problems := main.check(cloned, before, names, patch):
+    if problems := upstream.check(cloned, before, names, patch):
       raise optax_fork.ForkError(
           'No branch was made, since Optax would refuse this:\n'
           + '\n'.join(problems)
       )
     text = _note(directory, patch)
     text += _text(cloned, patch, patches, (start, before, commit), names)
-    git.run(clone, *checkout.FETCH, cloned, f'{commit}:refs/heads/{branch}')
+    git.run(clone, *work_tree.FETCH, cloned, f'{commit}:refs/heads/{branch}')
   target = directory.parent / f'work/{branch}.md'
   target.parent.mkdir(exist_ok=True)
   target.write_text(text, 'utf-8')
@@ -145,8 +145,8 @@ def _text(
       (before, f'On main ({start[:8]}){with_needed}:'),
       (commit, 'With this change:'),
   ):
-    main.go_to(cloned, revision)
-    _, shown = main.run_program(cloned, program)
+    upstream.go_to(cloned, revision)
+    _, shown = upstream.run_program(cloned, program)
     parts += [said, f'```text\n{shown}\n```']
   parts += ['## What changes', *changes, '## What does not change', stays]
   *needed, _ = series.with_needed(patch, patches)

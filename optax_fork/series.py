@@ -24,6 +24,10 @@ HOOKS = 'hooks'
 FOLDERS = (BACKPORTS, TO_SEND, HOOKS)
 _BESIDE = (SERIES, SUMS, 'README.md', 'threads.md', 'docs', 'programs')
 _OURS = 'optax_fork/optax'
+_START = '<!-- The series: written by `python -m optax_fork export`. -->\n'
+_END = '<!-- The end of the series. -->\n'
+_TITLES = dict(zip(FOLDERS, ('Backports', 'To be sent', 'Hooks')))
+_THREAD = re.compile(r'https://github\.com/[^/]+/([^/]+)/[^/]+/(\d+)')
 _TRAILER = re.compile(r'(See|Needs|Status|Backport): (\S.*)')
 
 
@@ -243,3 +247,37 @@ def with_needed(patch: Patch, patches: list[Patch]) -> list[Patch]:
 def touched(patches: list[Patch]) -> list[str]:
   """Returns the files that patches change, each once."""
   return sorted({path for patch in patches for path in patch.lines})
+
+
+def table(readme: pathlib.Path, patches: list[Patch]) -> str:
+  """Returns the text of a README with the table of these patches."""
+  before, start, rest = readme.read_text('utf-8').partition(_START)
+  _, end, after = rest.partition(_END)
+  if not start or not end:
+    raise optax_fork.ForkError(
+        f'{readme} has no place for the table of the series, which is between'
+        f' these lines:\n{_START}{_END}'
+    )
+  lines = ['']
+  for folder, title in _TITLES.items():
+    lines += [f'### {title}', '']
+    lines.append(_row('patch', 'lines', 'threads', 'needs', 'tests', 'status'))
+    lines.append(_row(*['---'] * 6))
+    for patch in in_folder(patches, folder):
+      tests = (f'`{path.removeprefix("optax/")}`' for path in patch.tests)
+      lines.append(_row(
+          f'[{patch.subject}]({patch.name})', str(patch.changed_lines),
+          ', '.join(map(_thread, patch.see)), ', '.join(patch.needs),
+          ', '.join(tests), patch.status or patch.backport or '',
+      ))  # fmt: skip
+    lines.append('')
+  return f'{before}{_START}{chr(10).join(lines)}{_END}{after}'
+
+
+def _row(*cells: str) -> str:
+  return '| ' + ' | '.join(cell or '–' for cell in cells) + ' |'
+
+
+def _thread(address: str) -> str:
+  match = _THREAD.match(address)
+  return f'[{match[1]}#{match[2]}]({address})' if match else f'<{address}>'

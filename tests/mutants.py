@@ -6,9 +6,10 @@
 modules that the fork adds to Optax, or of those whose path has one of the
 words. Each is changed in a scratch copy of the installed package, which comes
 first on the path of pytest. Our tests in the folder of the module run, then the
-short forms of the fuzz and regression tests, until one fails. With a copy that
-is not changed, all must pass. It exits with 1 if fewer are noticed than
-`_SCORE` says: a change may be one that alters nothing, so not all need be.
+short forms of the fuzz and regression tests, then our tests in other folders,
+until one fails. With a copy that is not changed, all must pass. It exits with 1
+if fewer are noticed than `_SCORE` says: a change may be one that alters
+nothing, so not all need be.
 """
 
 import argparse
@@ -118,8 +119,8 @@ def _ours(is_test: bool) -> list[str]:
   release = pin.digests()
   paths = (p.relative_to(_PACKAGES) for p in _PACKAGES.glob('optax/**/*.py'))
   names = (p.as_posix() for p in paths)
-  is_ours = lambda p: p not in release and p.endswith('_test.py') == is_test
-  return sorted(filter(is_ours, names))
+  ours = (p for p in names if p not in release and 'test_case' not in p)
+  return sorted(p for p in ours if p.endswith('_test.py') == is_test)
 
 
 def _first_failure(arguments: list[str], path: str) -> Optional[str]:
@@ -135,7 +136,8 @@ def _first_failure(arguments: list[str], path: str) -> Optional[str]:
     return 'a test that does not end'
   if result.returncode == 0:
     return None
-  failed = re.search(r'^(?:FAILED|ERROR) (?:\S*/)?(\S+)', result.stdout, re.M)
+  pattern = r'^(?:SUB)?(?:FAILED|ERROR)\S* (?:\S*/)?(\S+)'
+  failed = re.search(pattern, result.stdout, re.M)
   return failed[1] if failed else f'pytest: {result.stdout[-500:]}'
 
 
@@ -148,15 +150,15 @@ def _failure(paths: set[str], mutant: Optional[_Mutant]) -> Optional[str]:
     if mutant:
       mutant.apply(scratch)
     folders = set(map(os.path.dirname, paths))
-    beside = [
-        str(scratch / test)
-        for test in _ours(is_test=True)
-        if os.path.dirname(test) in folders
-    ]
-    found = None
-    if beside:
-      found = _first_failure([f'--rootdir={scratch}', *beside], directory)
-    return found or _first_failure(_CHECKS, directory)
+    is_beside = lambda test: os.path.dirname(test) in folders
+    beside, others = (
+        [str(scratch / x) for x in _ours(is_test=True) if is_beside(x) is kind]
+        for kind in (True, False)
+    )
+    root = f'--rootdir={scratch}'
+    runs = [root, *beside], _CHECKS, [root, *others]
+    failures = (_first_failure(run, directory) for run in runs if run != [root])
+    return next(filter(None, failures), None)
 
 
 def main() -> int:

@@ -13,8 +13,8 @@ from fork.environments import must_tool
 from fork.environments import refused
 from fork.environments import REPOSITORY
 from fork.environments import tool
-from optax_fork import checkout
 from optax_fork import series
+from optax_fork import work_tree
 import pytest
 
 _ADD, _SET = (
@@ -104,8 +104,8 @@ def test_outside_of_a_checkout(fork, tmp_path):
 
 def test_hooks_leave_nearly_all_lines(tmp_path):
   patches, tree = series.read(REPOSITORY / 'patches'), tmp_path / 'optax'
-  checkout.create(tree, patches)
-  commits = git(tree, 'rev-list', '--reverse', f'{checkout.BASE}..HEAD')
+  work_tree.create(tree, patches)
+  commits = git(tree, 'rev-list', '--reverse', f'{work_tree.BASE}..HEAD')
   commits = dict(zip(commits.splitlines(), patches, strict=True))
   sent = [c for c, patch in commits.items() if patch.folder == series.TO_SEND]
   paths = {path for c in sent for path in commits[c].lines}

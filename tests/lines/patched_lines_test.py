@@ -10,9 +10,9 @@ import shutil
 import subprocess
 import sys
 
-from optax_fork import checkout
 from optax_fork import git
 from optax_fork import series
+from optax_fork import work_tree
 from tests import upstream
 from tests.support import seeds
 
@@ -28,7 +28,7 @@ partial_also = if jax.__version_info__ >=
 def _added(tree):
   """Returns {path: numbers of the lines that patches or our files add}."""
   diff = git.lines(
-      tree, 'diff', '--unified=0', '--no-renames', checkout.BASE, 'HEAD', '--',
+      tree, 'diff', '--unified=0', '--no-renames', work_tree.BASE, 'HEAD', '--',
       '*.py',
   )  # fmt: skip
   added = {}
@@ -56,7 +56,7 @@ def _tests(tree):
 
 def test_all_lines_and_branches(tmp_path):
   tree = tmp_path / 'optax'
-  checkout.create(tree, series.read(_ROOT / 'patches'))
+  work_tree.create(tree, series.read(_ROOT / 'patches'))
   for name, path in series.added(_ROOT).items():
     (tree / name).parent.mkdir(exist_ok=True)
     shutil.copy(path, tree / name)

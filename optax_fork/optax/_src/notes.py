@@ -118,8 +118,7 @@ def _of_update(updates, state, params, kind):
   is_raw = leaf_kinds.is_raw(params)
   has_arrays = any(leaf_kinds.is_param(leaf) for _, leaf in leaves)
   for (path, leaf), update in zip(leaves, views.at_each_leaf(updates, params)):
-    is_number = hasattr(update, 'dtype') or isinstance(update, int | float)
-    if not is_number and not views.is_hole(update):
+    if not (views.is_hole(update) or leaf_kinds.is_numeric(update)):
       return f'{_ORDER}: the gradients hold {update!r} at {path!r} here.'
     if leaf.__class__ is float and has_arrays and (update is None) != is_raw:
       place = f'{leaf} at {path!r} is a Python float beside arrays'

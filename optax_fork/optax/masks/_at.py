@@ -72,9 +72,7 @@ class _WhereMask(_algebra.Mask):
             ' A wrapper hides a part of them here: call `update` with the'
             ' params, from which the mask is then made.'
         )
-      elif isinstance(error, TypeError) and any(
-          x is None for x in flat.leaves
-      ):
+      elif isinstance(error, TypeError) and any(x is None for x in flat.leaves):
         hint = (
             ' Optimizers see None in place of functions, so a node that calls'
             ' one cannot be called: write `m.shared.pytree` for `m.shared()`,'

@@ -36,7 +36,7 @@ class _NodeMask(_algebra.Mask):
 
 def _choose_below(classes: _Classes, flat: _base.FlatParams) -> list[bool]:
   """Tells for each leaf whether it lies below a node of these classes."""
-  is_of_class = lambda x: _is_node(x) and isinstance(x, classes)
+  is_of_class = lambda x: views.is_node(x) and isinstance(x, classes)
   nodes = jax.tree.leaves(
       flat.params, is_leaf=lambda x: views.is_hole(x) or is_of_class(x)
   )
@@ -47,15 +47,11 @@ def _choose_below(classes: _Classes, flat: _base.FlatParams) -> list[bool]:
   return chosen
 
 
-def _is_node(x: Any) -> bool:
-  return not views.is_hole(x) and not jax.tree_util.all_leaves([x])
-
-
 def _say_what_is_there(cls: type[Any], params: Any) -> str:
   """Says which classes there are, where one of them chooses nothing."""
   nodes = []
   # It lists the nodes, and takes none of them for a leaf.
-  visit = lambda x: bool(_is_node(x) and nodes.append(x))
+  visit = lambda x: bool(views.is_node(x) and nodes.append(x))
   jax.tree.leaves(params, is_leaf=visit)
   name = _class_name(cls)
   if any(isinstance(node, cls) for node in nodes):

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from optax._src import base
+from optax._src.models import leaf_kinds
 from optax._src.models import seam
 from optax._src.models import views
 from optax._src import tree_differences
@@ -62,8 +63,7 @@ def describe(params: base.Params, choice: Any = None) -> str:
     chosen = views.at_each_leaf(tree, flat.params, is_none)
   rows, groups = [], {}
   for path, leaf, c in zip(flat.paths, flat.leaves, chosen, strict=True):
-    is_number = isinstance(leaf, (int, float, complex))
-    if not hasattr(leaf, 'dtype') and not is_number:
+    if not leaf_kinds.is_numeric(leaf):
       continue  # A hole, or a function.
     dtype, shape = tree_differences.kind(leaf)
     shown = tree_differences.show_number(c)

@@ -62,6 +62,7 @@ def check(
     *,
     name: str,
     is_leaf: Optional[Callable[[Any], bool]] = None,
+    say: Optional[Callable[[str], Any]] = None,
 ) -> base.PyTree:
   """Checks a tree, and converts its leaves.
 
@@ -73,6 +74,8 @@ def check(
       ``ValueError`` that says what is wanted if it can't use the leaf.
     name: the name of the argument, for error messages.
     is_leaf: which nodes of the tree are leaves, as in :func:`jax.tree.map`.
+    say: warns, or raises an error, if a function gave one False for several
+      params. One of a leaf, such as ``eqx.is_array``, does so for a tree.
 
   Returns:
     A prefix of the params, whose leaves are what ``leaf_fn`` returned. The
@@ -87,7 +90,11 @@ def check(
   if isinstance(params, _state_utils._ParamsPlaceholder):
     return params
   name = name if tree is given else f'{name}(params)'
-  return _check_and_map(tree, params, leaf_fn, name, is_leaf)
+  checked = _check_and_map(tree, params, leaf_fn, name, is_leaf)
+  is_false = tree is not given and checked is False
+  if say is not None and is_false and len(jax.tree.leaves(params)) > 1:
+    say(f'{name} is False, {NOTHING}')
+  return checked
 
 
 def check_mask(
@@ -97,30 +104,8 @@ def check_mask(
     name: str = 'mask',
     say: Callable[[str], Any] = warnings.warn,
 ) -> base.PyTree:
-  """Checks a mask, and makes Python bools of its leaves.
-
-  Args:
-    tree: what the argument was resolved to.
-    given: the argument, the tree itself or a function.
-    params: the params (or updates).
-    name: the name of the argument, for error messages.
-    say: warns, or raises an error, if a function gives False for all params.
-
-  Returns:
-    The mask.
-  """
-  mask = check(tree, given, params, to_bool, name=name)
-  _check_false(mask, tree is not given, params, name, say)
-  return mask
-
-
-def _check_false(tree, is_result, params, name, say):
-  """Says if a function gave one False for several params.
-
-  A function of a leaf, such as ``eqx.is_array``, does so when it gets a tree.
-  """
-  if is_result and tree is False and len(jax.tree.leaves(params)) > 1:
-    say(f'{name}(params) is False, {NOTHING}')
+  """Checks a mask, and makes Python bools of its leaves, see `check`."""
+  return check(tree, given, params, to_bool, name=name, say=say)
 
 
 def raise_error(message: str) -> None:
@@ -145,10 +130,9 @@ def check_labels(
         f'this label has no transformation; the labels are {list(labels)}'
     )
 
-  name = 'param_labels'
-  checked = check(tree, given, params, to_label, name=name)
-  _check_false(checked, tree is not given, params, name, warnings.warn)
-  return checked
+  return check(
+      tree, given, params, to_label, name='param_labels', say=warnings.warn
+  )
 
 
 def resolve_for_update(
@@ -239,9 +223,8 @@ def structure_error(tree, params, name, is_leaf):
   hint = _IS_ACCESSOR if is_mask and is_part else ''
   if node is None and name.startswith('param_labels'):
     hint = ' Each param has a label: give `optax.masks.labels` a default.'
-  is_node = lambda x: not (views.is_hole(x) or jax.tree_util.all_leaves([x]))
   is_other_class = type(node) is not type(other) and name != 'part'
-  if is_other_class and is_node(node) and is_node(other):
+  if is_other_class and views.is_node(node) and views.is_node(other):
     hint += (
         f' Make it a {type(other).__name__} in place of a'
         f' {type(node).__name__}, or give a function of the params, such as'

@@ -43,23 +43,18 @@ def _of_models(
   return wrapped
 
 
-def of_params(update: Callable[..., Any]) -> Callable[..., Any]:
-  """Lets ``incremental_update`` average the arrays of inexact dtype."""
+def _is_averaged(new: Any, old: Any) -> bool:
   is_param = leaf_kinds.is_param
-  return _of_models(
-      update,
-      lambda new, old: (
-          is_param(new) or isinstance(new, float) and is_param(old)
-      ),
-  )
+  return is_param(new) or isinstance(new, float) and is_param(old)
 
 
-def of_arrays(update: Callable[..., Any]) -> Callable[..., Any]:
-  """Lets ``periodic_update`` update all arrays, PRNG keys among them."""
-  is_array = lambda x: leaf_kinds.is_array(x) or isinstance(x, jax.Array)
-  return _of_models(
-      update,
-      # Training makes an array of a Python float.
-      lambda new, old: new is not None
-      and (is_array(old) or leaf_kinds.is_param(new)),
-  )
+def _is_replaced(new: Any, old: Any) -> bool:
+  is_array = leaf_kinds.is_array(old) or isinstance(old, jax.Array)
+  # Training makes an array of a Python float.
+  return new is not None and (is_array or leaf_kinds.is_param(new))
+
+
+# `incremental_update` averages the arrays of inexact dtype, and
+# `periodic_update` replaces all arrays, PRNG keys among them.
+of_params = functools.partial(_of_models, is_updated=_is_averaged)
+of_arrays = functools.partial(_of_models, is_updated=_is_replaced)

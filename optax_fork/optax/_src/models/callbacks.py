@@ -11,6 +11,7 @@ the user's, never a tree like the params.
 """
 
 from collections.abc import Callable
+import contextlib
 import functools
 import inspect
 from typing import Any
@@ -76,14 +77,11 @@ def view_extra_args(
 
 def _name_of_params(fn: Callable[..., Any]) -> str:
   """Returns the name of the first argument of a function of params."""
-  try:
-    parameters = inspect.signature(fn).parameters.values()
-  except (TypeError, ValueError):  # Some functions are not written in Python.
-    parameters = ()
-  for first in parameters:
+  # Some functions are not written in Python, and some have no name for it.
+  with contextlib.suppress(TypeError, ValueError, StopIteration):
+    first = next(iter(inspect.signature(fn).parameters.values()))
     if first.kind not in (first.VAR_POSITIONAL, first.VAR_KEYWORD):
       return first.name
-    break
   return 'params'
 
 

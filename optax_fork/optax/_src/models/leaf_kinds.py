@@ -43,16 +43,16 @@ def is_static(leaf: Any) -> bool:
   return isinstance(leaf, type) or not (is_float or is_like_array)
 
 
+def is_numeric(leaf: Any) -> bool:
+  """Whether a leaf is an array of any kind, or a number."""
+  return hasattr(leaf, 'dtype') or isinstance(leaf, (int, float, complex))
+
+
 def is_discrete(leaf: Any) -> bool:
   """Whether a leaf is an integer, a bool or a PRNG key."""
   if is_array(leaf):
     return not _is_inexact(leaf.dtype)
   return isinstance(leaf, (int, jax.Array))
-
-
-def cannot_be_param(leaf: Any) -> bool:
-  """Whether no gradient can reach a leaf, so that it cannot be a param."""
-  return is_discrete(leaf) or is_static(leaf)
 
 
 def is_float0(leaf: Any) -> bool:
@@ -96,5 +96,5 @@ def is_raw(tree: Any) -> bool:
     a shape and a dtype as an array does) nor a number.
   """
   leaves = get_distinct(jax.tree.leaves(tree))
-  has_others = any(map(cannot_be_param, leaves))
+  has_others = any(is_discrete(x) or is_static(x) for x in leaves)
   return has_others and any(x is not None for x in params_or_none(leaves))

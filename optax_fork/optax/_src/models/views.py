@@ -39,6 +39,11 @@ def is_hole(x: Any) -> bool:
   return x is None or is_masked(x)
 
 
+def is_node(x: Any) -> bool:
+  """Whether something has leaves or nodes below it, in a view."""
+  return not is_hole(x) and not jax.tree_util.all_leaves([x])
+
+
 def subtrees_at(
     treedef: jax.tree_util.PyTreeDef, tree: Any
 ) -> Optional[list[Any]]:
@@ -89,16 +94,6 @@ def get_view(tree: Any) -> Any:
   return with_leaves(tree, treedef, leaf_kinds.params_or_none(leaves))
 
 
-def map_view(f: Callable[[Any, Any], Any], view: Any, full: Any) -> Any:
-  """Maps over a view and the full tree, and keeps what only the latter has."""
-  return jax.tree.map(
-      lambda v, leaf: leaf if is_hole(v) else f(v, leaf),
-      view,
-      full,
-      is_leaf=is_hole,
-  )
-
-
 def at_each_leaf(
     prefix: Any, tree: Any, is_leaf: Callable[[Any], bool] = is_hole
 ) -> list[Any]:
@@ -113,7 +108,9 @@ def at_each_leaf(
 def join(view: Any, full: Any) -> Any:
   """Fills the holes of a view from the full tree, whose nodes are copied."""
   # A module, such as BatchNorm, may write to its nodes when it is called.
-  return map_view(lambda v, _: v, view, jax.tree.map(lambda x: x, full))
+  full = jax.tree.map(lambda x: x, full)
+  fill = lambda v, leaf: leaf if is_hole(v) else v
+  return jax.tree.map(fill, view, full, is_leaf=is_hole)
 
 
 def part_with_updates(tree: Any, updates: Any) -> Any:
@@ -157,10 +154,10 @@ def is_part_of(part: Any, full: Any) -> bool:
 
 def same_layout(view: Any, full: Any) -> bool:
   """Whether a view has the structure and the shapes of the full tree."""
-  view_leaves, view_treedef = jax.tree.flatten(view)
-  leaves, treedef = jax.tree.flatten(full)
-  shapes = [jnp.shape(leaf) for leaf in leaves]
-  return view_treedef == treedef and shapes == list(map(jnp.shape, view_leaves))
+  layout = lambda tree: (
+      jax.tree.structure(tree), *map(jnp.shape, jax.tree.leaves(tree))
+  )
+  return layout(view) == layout(full)
 
 
 def are_all_params(updates: Any, params: Any) -> bool:
@@ -210,11 +207,14 @@ def without_discrete(
   if not is_raw and not any(map(leaf_kinds.is_float0, kinds)):
     return None
   leaves, treedef = jax.tree.flatten(updates, is_leaf=is_hole)
-  others = subtrees_at(treedef, params) if is_raw else None
-  if others is None:  # There are none, or they are a pair of trees, say.
-    others = [None] * len(leaves)
+  # Params and new updates may be pairs of trees, as those of `lookahead` are.
+  is_like = lambda tree: subtrees_at(treedef, tree) is not None
+  trees = jax.tree.leaves(params, is_leaf=is_like) if is_raw else ()
+  tree = next(filter(is_like, trees), None)
+  others = [None] * len(leaves) if tree is None else treedef.flatten_up_to(tree)
+  is_discrete = lambda p: leaf_kinds.is_discrete(p) and not is_node(p)
   is_out = [
-      leaf_kinds.is_float0(u) or _is_number(u) and _is_discrete(p)
+      leaf_kinds.is_float0(u) or leaf_kinds.is_numeric(u) and is_discrete(p)
       for u, p in zip(leaves, others)
   ]
   if not any(is_out):
@@ -224,20 +224,15 @@ def without_discrete(
   )
 
   def put_back(new_updates):
-    news = subtrees_at(treedef, new_updates)
-    if news is None:  # There is no place for them in another structure.
-      return new_updates
+    # There is no place for them in another structure.
+    return jax.tree.map(put_in, new_updates, is_leaf=is_like)
+
+  def put_in(tree):
+    news = subtrees_at(treedef, tree)
+    if news is None:
+      return tree
     return treedef.unflatten(
         u if out else new for out, u, new in zip(is_out, leaves, news)
     )
 
   return part, put_back
-
-
-def _is_discrete(tree: Any) -> bool:
-  is_leaf = tree is not None and jax.tree_util.all_leaves([tree])
-  return is_leaf and leaf_kinds.is_discrete(tree)
-
-
-def _is_number(leaf: Any) -> bool:
-  return hasattr(leaf, 'dtype') or isinstance(leaf, (int, float, complex))

@@ -71,12 +71,6 @@ class ViewsTest(parameterized.TestCase):
         views.join(inner, outer), {'a': _HOLE, 'b': 2.0, 'c': 30.0}
     )
 
-  def test_map_view_maps_only_what_the_view_has(self):
-    result = views.map_view(
-        lambda v, leaf: v + leaf, {'a': None, 'b': 2.0}, {'a': 1.0, 'b': 20.0}
-    )
-    self.assertEqual(result, {'a': 1.0, 'b': 22.0})
-
   def test_align(self):
     tree = {'a': 1.0, 'b': {'w': 2.0, 'f': jax.nn.relu}}
     updates = {'a': _HOLE, 'b': {'w': 0.0, 'f': None}}

@@ -155,11 +155,16 @@ class SetAsideTest(parameterized.TestCase):
     updates, _ = tx.update(grads, tx.init(params), params)
     self.assertEqual(updates['o'].tolist(), [-0.5, -0.5])
 
-  def test_float0_beside_a_pair_of_params(self):
+  @parameterized.parameters(*_UPDATES)
+  def test_pair_of_params(self, kind):
     params = _lookahead.LookaheadParams.init_synced(_tree(jnp.array([3, 4])))
-    tx = _lookahead.lookahead(alias.sgd(0.1), 2, 0.5)
-    grads = _tree(np.zeros(2, jax.dtypes.float0))
+    tx = combine.chain(
+        base.identity(), _lookahead.lookahead(alias.sgd(0.1), 2, 0.5)
+    )
+    grads = _tree(_UPDATES[kind]())
     updates, _ = tx.update(grads, tx.init(params), params)
+    self.assertIs(updates.fast['n'], grads['n'])
+    self.assertIs(updates.slow['n'], grads['n'])
     new_params = update.apply_updates(params, updates)
     np.testing.assert_array_equal(new_params.fast['n'], [3, 4])
     np.testing.assert_allclose(updates.fast['b'], [-0.1, -0.1])
