@@ -96,7 +96,7 @@ class Patch:  # pylint: disable=too-many-instance-attributes
     text = path.read_text('utf-8') if path.exists() else ''
     tree = ast.parse(text, str(path))
     fails, _, stays = (ast.get_docstring(tree) or '').partition('\n\n')
-    if not stays:
+    if not stays or '\n' in fails:
       raise optax_fork.ForkError(
           f'{path} has to be a program that fails without {self.name}, with a'
           ' docstring whose first line says what fails, and the others what the'

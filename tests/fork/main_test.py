@@ -120,7 +120,7 @@ def test_branch_has_the_patch_and_what_it_needs(fork, run):
   head = git(main, 'rev-parse', '--short=8', 'HEAD')
   for part in (
       'transforms: set X\n\n## What happens\n\nUsers have no X. They want one.',
-      'They want one.\n\nX is too small.\n\n```python\nimport pathlib\n',
+      'They want one.\n\n```python\n# X is too small.\n\nimport pathlib\n',
       f'On main ({head}) with what it needs:\n\n```text\nX is X = 1\n\nAssert',
       'With this change:\n\n```text\nX is X = 2\n```',
       '## What changes\n\nAdd it:\n- one,\n- and more.',
