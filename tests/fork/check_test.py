@@ -22,7 +22,7 @@ _ADD, _SET = (
 )
 _PROGRAM = 'patches/programs/transforms-add-X.py'
 _ONLY_SET = r'to_send/transforms-set-X.patch\n'
-_LONG = '"x\n\nx"\n' + 'print(1)\n' * 13
+_LONG = '"""A.\n\nB."""\n' + 'print(1)\n' * 13
 
 
 @pytest.mark.parametrize(
