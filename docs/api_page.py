@@ -7,6 +7,7 @@ lacks. tests/regression/api_page_test.py fails where the page is another, and
 tests/regression/docs_test.py runs its examples.
 """
 
+import doctest
 import inspect
 import pathlib
 import re
@@ -123,7 +124,7 @@ def _section(path: str, value: object) -> str:
   if not inspect.isclass(value):
     parameters = inspect.signature(value).parameters.values()
     shown = [p.replace(annotation=p.empty) for p in parameters]
-    blocks.append(f'```python\n{path}{inspect.Signature(shown)}\n```')
+    blocks.append(f'`{path}{inspect.Signature(shown)}`')
   for title, rest, body in _parts(inspect.getdoc(value), _TITLE):
     if title in ('Args:', 'Attributes:', 'Raises:'):
       blocks += [f'**{title[:-1]}**', '\n'.join(_entries(body))]
@@ -186,18 +187,23 @@ def _markdown(text: str) -> list[str]:
       new = _inline(block[:-1] if introduces_code else block)
     if new and found and is_item and found[-1].startswith('- '):
       found[-1] += f'\n{new}'
-    elif new and found and is_code and found[-1].startswith('```pycon'):
-      found[-1] = found[-1].removesuffix('```') + new.removeprefix('```pycon\n')
+    elif new and found and is_code and found[-1].startswith('```'):
+      found[-1] = found[-1].removesuffix('```') + new.removeprefix('```python')
     elif new:
       found.append(new)
   return found
 
 
 def _fenced(code: str) -> str:
-  """Returns a block of code; a blank line ends the output of a doctest."""
-  if code.startswith('>>> '):
-    return f'```pycon\n{code}\n\n```'
-  return f'```python\n{code}\n```'
+  """Returns a program, with what a doctest prints as comments."""
+  lines = []
+  for example in doctest.DocTestParser().get_examples(code):
+    source, want = example.source.strip(), example.want.splitlines()
+    if want and not source.startswith('print('):
+      source = f'print({source})'
+    lines += [source, *(f'# {line}' for line in want)]
+  text = '\n'.join(lines).replace('# <BLANKLINE>', '#')
+  return f'```python\n{text}\n```'
 
 
 def _inline(text: str) -> str:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fork still differs from pristine Optax where it does so on purpose.
 
-Each test is a row of the table in patches/README.md.
+Each test is a row of the table in docs/differences.md.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from optax_fork import pristine
 import pytest
 from support.models import weight_mask
 
-_TABLE = pathlib.Path(__file__).resolve().parents[2] / 'patches/README.md'
+_TABLE = pathlib.Path(__file__).resolve().parents[2] / 'docs/differences.md'
 _PARAMS = {'w': jnp.ones((2, 2)), 'b': jnp.ones(2)}
 
 

@@ -5,7 +5,7 @@
 A program is lines of Python. What they call that is not Optax is in
 `users_code`, so that one text runs on each copy of Optax.
 
-What has a row in the table of patches/README.md has tests of its own. It is not
+What has a row in docs/differences.md has tests of its own. It is not
 drawn, so that each program must give the same on 0.2.8 and on the fork.
 """
 

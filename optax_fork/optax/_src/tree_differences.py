@@ -107,7 +107,7 @@ def align_columns(rows: list[list[str]], sides: str) -> list[str]:
 
 
 def show_number(x: Any) -> str:
-  """Shows numbers without the digits that only rounding has made."""
+  """Shows floats with four digits, since a row may hold one for each layer."""
   if isinstance(x, tuple):
     return '[' + ', '.join(map(show_number, x)) + ']'
-  return f'{x:.10g}' if isinstance(x, float) else str(x)
+  return f'{x:.4g}' if isinstance(x, float) else str(x)

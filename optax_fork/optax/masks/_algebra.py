@@ -13,7 +13,19 @@ from optax.transforms import _mask_checks
 from optax.transforms import _resolving
 
 
-class Mask(_base.Chooser, abc.ABC):
+class _Finder(_base.Chooser, abc.ABC):
+  """Chooses among params, and finds leaves of any kind."""
+
+  def choose(self, flat):
+    # What is no param of a raw model is not chosen, by ~a neither.
+    return [x and y for x, y in zip(self.find(flat), flat.is_expected)]
+
+  @abc.abstractmethod
+  def find(self, flat: _base.FlatParams) -> list[bool]:
+    """Finds the leaves to choose, whether or not these are params."""
+
+
+class Mask(_Finder, abc.ABC):
   """A mask function that can be combined with others, and prints what it is.
 
   Call it with params to get the mask, a PyTree of bools like the params, which
@@ -24,14 +36,6 @@ class Mask(_base.Chooser, abc.ABC):
   """
 
   __array_ufunc__ = None  # So NumPy leaves the operators to this class.
-
-  def choose(self, flat):
-    # What is no param of a raw model is not chosen, by ~a neither.
-    return [x and y for x, y in zip(self.find(flat), flat.is_expected)]
-
-  @abc.abstractmethod
-  def find(self, flat: _base.FlatParams) -> list[bool]:
-    """Finds the leaves to choose, whether or not these are params."""
 
   def __and__(self, other: Any) -> 'Mask':
     return _Combined('&', self, other)

@@ -111,8 +111,8 @@ def at(where: Callable[[Any], Any]) -> _algebra.Mask:
   Args:
     where: a function of the params that returns nodes of them: a leaf or a
       subtree, or a sequence of these. It can only walk the tree, since every
-      leaf is replaced by a marker. So two leaves that hold the same array are
-      told apart.
+      leaf is replaced by a marker. It selects by position, so it distinguishes
+      two uses of one array.
 
   Returns:
     A mask function, a :class:`optax.masks.Mask`. It raises a ``ValueError`` if

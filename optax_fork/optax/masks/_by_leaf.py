@@ -42,7 +42,7 @@ def by_leaf(predicate: Callable[[Any], bool]) -> _algebra.Mask:
   Args:
     predicate: a function of a leaf that returns a bool. While JAX is tracing,
       leaves have shapes and dtypes, but no values. In a raw model (see
-      :class:`optax.GradientTransformation`), it is called with params alone.
+      :class:`optax.GradientTransformation`), it is called only with params.
 
   Returns:
     A mask function, a :class:`optax.masks.Mask`. It raises a ``ValueError`` if

@@ -86,11 +86,11 @@ def by_node(*classes: type[Any]) -> _algebra.Mask:
       of one of the classes are chosen.
 
   Returns:
-    A mask function, a :class:`optax.masks.Mask`. It raises a ``ValueError`` if
-    there is no node of a class that holds a param (or a ``None``, which may
-    stand for one), and lists the classes that there are. Where a
-    wrapper such as :func:`optax.partition` hides a part of the params, the mask
-    is made from all of them, in ``update`` if that gets params.
+    A mask function, a :class:`optax.masks.Mask`. If no node of a class holds a
+    param (or a ``None``, which may stand for one), it raises a ``ValueError``
+    that lists the classes that occur. Where a wrapper such as
+    :func:`optax.partition` hides a part of the params, the mask is made from
+    all of them, in ``update`` if that gets params.
 
   Raises:
     ValueError: If nothing is given.

@@ -66,9 +66,9 @@ class DescribeTest(absltest.TestCase):
     with self.assertRaisesRegex(ValueError, 'choice is not a prefix'):
       optax.masks.describe({'a': jnp.ones(2)}, [True])
 
-  def test_numbers_are_shown_without_what_rounding_added(self):
-    text = optax.masks.describe({'a': jnp.ones(2)}, {'a': 0.8**3})
-    self.assertEndsWith(text.splitlines()[1], 'float32  0.512')
+  def test_numbers_have_four_digits(self):
+    text = optax.masks.describe({'a': jnp.ones(2)}, {'a': 0.8**8})
+    self.assertEndsWith(text.splitlines()[1], 'float32  0.1678')
 
   def test_paths_can_be_copied(self):
     path = 'transformer_blocks/0/attention_of_all_tokens/query_projection/w' * 3

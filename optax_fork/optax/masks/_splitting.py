@@ -16,7 +16,7 @@ from optax.transforms import _resolving
 def params(model: base.PyTree) -> base.Params:
   """Gets the params of a model, with ``None`` for its other leaves.
 
-  Functions such as :func:`optax.tree.norm` take params alone. Give them this
+  Functions such as :func:`optax.tree.norm` take only params. Give them this
   part of a raw model, which holds functions, flags or integers too (see
   :class:`optax.GradientTransformation`). It can be differentiated.
 
@@ -48,7 +48,7 @@ def split(
 ) -> tuple[base.Params, base.PyTree]:
   """Splits params into those that a mask chooses and the rest.
 
-  Differentiate with respect to the first part alone, and frozen params cost
+  Differentiate only with respect to the first part, and frozen params cost
   nothing: they have no gradient, no state, no update and no share in a norm.
 
   Args:

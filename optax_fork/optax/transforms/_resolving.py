@@ -53,8 +53,7 @@ def mask_callable(mask: Any, params: Optional[base.Params] = None) -> bool:
     >>> optax.transforms.mask_callable({'w': True, 'b': False})
     False
 
-    A :class:`jax.tree_util.Partial` is a callable and a PyTree:
-
+    >>> # A `jax.tree_util.Partial` can be called, and is a PyTree:
     >>> params = {'w': jax.numpy.ones((2, 3)), 'b': jax.numpy.ones(3)}
     >>> mask = jax.tree_util.Partial(ndim_mask, 2)
     >>> optax.transforms.mask_callable(mask, params)
