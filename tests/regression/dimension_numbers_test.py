@@ -8,7 +8,6 @@ import chex
 import equinox as eqx
 import jax
 from optax import contrib
-import pytest
 from support.models import arange_like
 from support.models import Net
 from support.variants import each
@@ -34,7 +33,6 @@ _KINDS = {
 }
 
 
-@pytest.mark.sent
 class DimensionNumbersTest(chex.TestCase):
 
   def _check(self, transform, by_default):
