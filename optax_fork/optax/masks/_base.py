@@ -59,18 +59,25 @@ class FlatParams:
 
   def find_whole(self) -> tuple['FlatParams', list[Any]]:
     """Finds the params of which these are a part, and where in them."""
+    found = []
     for call in seam.calls():
       if call.params is None:
         continue
       whole = call.flat = call.flat or FlatParams(call.params)
       tree = whole.treedef.unflatten(range(len(whole.leaves)))
       places = views.subtrees_at(self.treedef, tree)
+      if not whole.is_whole or places is None:
+        continue
       # A part has the same leaves, and others only in its holes.
-      if whole.is_whole and places is not None and all(
-          hole or isinstance(place, int) and whole.leaves[place] is leaf
-          for hole, leaf, place in zip(self.holes, self.leaves, places)
-      ):
+      own = [x for x in zip(places, self.leaves) if not views.is_hole(x[1])]
+      if not all(isinstance(n, int) for n, _ in own):
+        continue
+      if all(whole.leaves[n] is x for n, x in own):
         return whole, places
+      leaves = list(map(dict(own).get, range(len(whole.leaves)), whole.leaves))
+      found.append((FlatParams(whole.treedef.unflatten(leaves)), places))
+    if found and not self.is_whole:
+      return found[0]  # A wrapper that compiles, say, has leaves of its own.
     return self, list(range(len(self.leaves)))
 
   @functools.cached_property

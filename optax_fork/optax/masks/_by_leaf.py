@@ -11,7 +11,7 @@ from optax.transforms import _mask_checks
 
 
 @dataclasses.dataclass(frozen=True)
-class _LeafMask(_algebra.Mask):
+class LeafMask(_algebra.Mask):
   """See `by_leaf`."""
 
   predicate: Callable[[Any], bool]
@@ -60,4 +60,4 @@ def by_leaf(predicate: Callable[[Any], bool]) -> _algebra.Mask:
   """
   if not callable(predicate):
     raise TypeError(f'masks.by_leaf takes a function, found {predicate!r}.')
-  return _LeafMask(predicate)
+  return LeafMask(predicate)

@@ -184,6 +184,27 @@ class WhereMaskTest(parameterized.TestCase):
         tx.update(params, tx.init(params))
 
   @parameterized.named_parameters(
+      ('walks', optax.masks.at(lambda p: p['enc']['a']), [1, 0, 0]),
+      ('counts', optax.masks.at(lambda p: jax.tree.leaves(p)[1]), [0, 1, 0]),
+      ('tree', optax.masks.by_path('enc/.*')
+       & {'enc': {'a': True, 'b': False}, 'head': True}, [1, 0, 0]),
+  )  # fmt: skip
+  def test_wrapper_that_gives_copies_of_the_params(self, mask, expected):
+    """Leaves of its own have the place of those that they are copies of."""
+    params = {'enc': {'a': jnp.ones(2), 'b': jnp.ones(2)}, 'head': jnp.ones(2)}
+    inner = optax.masked(optax.scale(-1.0), mask)
+    copies = optax.GradientTransformation(
+        inner.init,
+        lambda u, s, p=None: inner.update(u, s, jax.tree.map(jnp.copy, p)),
+    )
+    for seen in ([1, 1, 0], [0, 0, 1]):
+      labels = {'enc': seen[0], 'head': seen[2]}
+      tx = optax.partition({1: copies, 0: optax.identity()}, labels)
+      updates, _ = tx.update(params, tx.init(params), params)
+      is_scaled = [u[0] == -1 for u in jax.tree.leaves(updates)]
+      self.assertEqual(is_scaled, [s and x for s, x in zip(seen, expected)])
+
+  @parameterized.named_parameters(
       ('raises', lambda p: p.nom, 'AttributeError.* first: .norm/scale'),
       ('index', lambda p: p.layers[2], 'fails on the params, .* IndexError'),
       (
@@ -372,6 +393,7 @@ class PathLabelsTest(parameterized.TestCase):
     for labels, message in (
         ({typo: 1, '.*': 2}, 'baes. fully matches no path'),
         ({'.*': 1, norm: 2}, r'at\(<lambda>\) is never the first to'),
+        ({norm & ~norm: 1, '.*': 2}, r'& ~at\(<lambda>\) chooses none of the'),
     ):
       with self.assertRaisesRegex(ValueError, message):
         optax.masks.labels(labels)(_params())

@@ -9,6 +9,7 @@ from typing import Any, Union
 from optax._src import base
 from optax.masks import _algebra
 from optax.masks import _base
+from optax.masks import _by_leaf
 from optax.masks import _by_path
 
 Selector = Union[str, _algebra.Mask]
@@ -49,13 +50,16 @@ class Labels(_base.Chooser):
         continue
       mask = _to_mask(selector)
       mask.check(whole)
-      for n, is_chosen in enumerate(whole.once(mask.choose)):
-        if is_chosen and i not in used:
-          raise ValueError(
-              f'{self!r}: {selector!r} is never the first to match:'
-              f' {whole.paths[n]!r}, for example, matches'
-              f' {self.labels[rows[n]][0]!r} before.'
-          )
+      chosen = whole.once(mask.choose)
+      if i not in used and any(chosen):
+        n = chosen.index(True)
+        raise ValueError(
+            f'{self!r}: {selector!r} is never the first to match:'
+            f' {whole.paths[n]!r}, for example, matches'
+            f' {self.labels[rows[n]][0]!r} before.'
+        )
+      if not any(chosen) and not isinstance(mask, _by_leaf.LeafMask):
+        raise ValueError(f'{self!r}: {selector!r} chooses none of the params.')
 
   def all_labels(self) -> list[Any]:
     return [*(label for _, label in self.labels), self.default]
@@ -101,8 +105,8 @@ def labels(
 
   Returns:
     A function from params to a PyTree of labels like the params. It raises a
-    ``ValueError`` if a pattern or a mask gives no param its label (a mask of
-    :func:`optax.masks.by_leaf` may choose nothing). Where a wrapper hides a
+    ``ValueError`` if a pattern or a mask gives no param its label (only a mask
+    of :func:`optax.masks.by_leaf` may choose nothing). Where a wrapper hides a
     part of the params, this is checked for all of them.
 
   Raises:

@@ -7,6 +7,7 @@ import dataclasses
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from optax._src import base
 from optax._src.models import views
 from optax._src import tree_differences
@@ -41,21 +42,23 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   The optimizer must be the same one, but what it trains may differ: a mask or
   labels choose other params, :func:`optax.partition` has another group, or the
   model has another head, more layers, or arrays where it had ``None``. An array
-  that has the same place, shape and dtype in both states is taken from the old
-  one; any other stays as ``init`` made it. Layers of a list go by their number.
-  If the states differ in more than the params and the groups, it is an error. A
-  state does not say which optimizer made it: that of Adamax looks like that of
-  Adam, so swapping these is not an error.
+  that has the same place and shape in both states is taken from the old one, a
+  float in the dtype of the new one; any other stays as ``init`` made it. Layers
+  of a list go by their number. If the states differ in more than the params and
+  the groups, it is an error. A state does not say which optimizer made it: that
+  of Adamax looks like that of Adam, so swapping these is not an error. Nor is
+  it one if a NamedTuple of your own differs in the state of a wrapper.
 
   Numbers that :func:`optax.inject_hyperparams` keeps in the state are carried
   over as well. To keep those that the new optimizer was given, set them again:
   ``optax.tree.set(found.state, learning_rate=1e-3)``.
 
   Fresh moments go on with the step count of the old state, so Adam hardly
-  corrects their bias. Make a new state for L-BFGS, which compares the next
-  gradients with those in its state, and for :func:`optax.flatten`, whose arrays
-  do not say which params they are of. With :class:`optax.MultiSteps`, carry a
-  state over when it has just made a step, not while it accumulates.
+  corrects their bias. The states of L-BFGS and of line searches, which compare
+  gradients, start fresh if one of their params does. Make a new state for
+  :func:`optax.flatten`, whose arrays do not say which params they are of. With
+  :class:`optax.MultiSteps`, carry a state over when it has just made a step,
+  not while it accumulates.
 
   Args:
     old: the old state.
@@ -100,27 +103,34 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   """
   _check_state('old', old)
   _check_state('new', new)
-  paths, rows = collections.defaultdict(list), collections.Counter()
+  notes = []
 
   def note(what, tree, keys, field):
+    show = tree_differences.show_path
     for path, _ in jax.tree_util.tree_leaves_with_path(tree):
-      paths[what].append(tree_differences.show_path(keys + path))
-      rows[what, tree_differences.show_path(field)] += 1
+      notes.append((what, show(field), show(keys + path)))
 
   def merge(old, new, keys, field=(), mark=None, is_field=False):
     holes = views.is_hole(old), views.is_hole(new)
     are_leaves = jax.tree_util.all_leaves([old, new])
-    kind = tree_differences.kind
     # Outside of params, both states have the same structure.
     is_fixed = not field or mark in ('number', 'schedule', 'output')
     if all(holes):
       return new
-    if are_leaves and kind(old) == kind(new):
+    carried = _as_in_new(old, new) if are_leaves else None
+    if carried is not None:
       note('carried', old, keys, field)
-      return old
+      return carried
+    is_error = False
     if type(old) is type(new) and not are_leaves:
-      return merge_children(old, new, keys, field, mark, is_fixed)
-    if any(holes):
+      start = len(notes)
+      merged = merge_children(old, new, keys, field, mark, is_fixed)
+      is_changed = any(what != 'carried' for what, *_ in notes[start:])
+      if not (is_changed and getattr(type(new), '_is_of_all_params', False)):
+        return merged
+      del notes[start:]  # It starts fresh as a whole.
+      field = keys
+    elif any(holes):
       is_error = is_field and (old is None or new is None)
     else:
       is_error = is_fixed or is_field or _has_states((old, new))
@@ -155,15 +165,26 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
     return treedef.unflatten(merge_child(*child) for child in children)
 
   state = merge(old, new, ())
+  rows = collections.Counter((what, field) for what, field, _ in notes)
   table = [['what', 'field', 'leaves']]
   table += ([*row, str(count)] for row, count in sorted(rows.items()))
-  return CarriedOver(
-      state,
-      carried=tuple(paths['carried']),
-      fresh=tuple(paths['fresh']),
-      dropped=tuple(paths['dropped']),
-      _table='\n'.join(tree_differences.align_columns(table, '<<>')),
+  paths = (
+      tuple(path for what, _, path in notes if what == wanted)
+      for wanted in ('carried', 'fresh', 'dropped')
   )
+  text = '\n'.join(tree_differences.align_columns(table, '<<>'))
+  return CarriedOver(state, *paths, text)
+
+
+def _as_in_new(old: Any, new: Any) -> Any:
+  """Gets an array of the old state for the new one, or None if it is none."""
+  dtypes, shapes = zip(*map(tree_differences.kind, (old, new)))
+  if shapes[0] != shapes[1]:
+    return None
+  if dtypes[0] == dtypes[1]:
+    return old
+  are_floats = all(jnp.issubdtype(dtype, jnp.floating) for dtype in dtypes)
+  return jnp.asarray(old, dtypes[1]) if are_floats else None
 
 
 def _check_state(name: str, state: Any) -> None:

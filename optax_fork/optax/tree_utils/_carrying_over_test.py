@@ -173,7 +173,7 @@ class CarryOverTest(parameterized.TestCase):
       (lambda p: p | {'d': jnp.ones(2)}, ['d'], []),
       (lambda p: {'a': p['a']}, [], ['c']),
       (lambda p: p | {'c': jnp.ones(2)}, ['c'], ['c']),
-      (lambda p: p | {'c': jnp.bfloat16(1)}, ['c'], ['c']),
+      (lambda p: p | {'c': jnp.complex64(1)}, ['c'], ['c']),
       (lambda p: p | {'a': p['c']}, ['a'], ['a/b', 'a/w']),
   )
   def test_other_params(self, change, fresh, dropped):
@@ -187,6 +187,36 @@ class CarryOverTest(parameterized.TestCase):
     structures = map(jax.tree.structure, (found.state, new))
     self.assertLen(set(structures), 1)
     self.assertEqual(found.state[0].count, 3)
+
+  def test_another_precision(self):
+    """Moments in bfloat16 become float32 where gradients are."""
+    params, grads = {'w': jnp.ones(2, jnp.bfloat16)}, {'w': jnp.ones(2)}
+    tx = alias.sgd(0.1, 0.9)
+    fresh = tx.init(params)
+    _, old = tx.update(grads, fresh, params)
+    found = tree.carry_over(old, fresh)
+    self.assertEqual((found.fresh, found.dropped), ((), ()))
+    trace = found.state[0].trace['w']
+    self.assertEqual(trace.dtype, jnp.bfloat16)
+    np.testing.assert_array_equal(trace, [1, 1])
+
+  @parameterized.parameters(
+      (_PARAMS | {'a': None}, _PARAMS),
+      (_PARAMS, _PARAMS | {'a': None}),
+      (_PARAMS, _PARAMS | {'c': jnp.zeros(5)}),
+  )
+  def test_gradients_of_other_params_are_not_compared(self, before, after):
+    solver = alias.lbfgs()
+    fresh = solver.init(before)
+    old = tree.set(fresh, value=1.0)
+    self.assertEqual(tree.carry_over(old, fresh).dropped, ())
+    new = solver.init(after)
+    found = tree.carry_over(old, new)
+    self.assertEqual(found.carried, ())
+    test_utils.assert_trees_all_equal(found.state, new)
+    search = linesearch.scale_by_backtracking_linesearch(9, store_grad=True)
+    found = tree.carry_over(search.init(before), search.init(after))
+    self.assertEqual(found.carried, ())
 
   def test_more_layers(self):
     for make in (list, tuple):
