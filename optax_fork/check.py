@@ -87,7 +87,7 @@ def _of_patch(patch: series.Patch, patches: list[series.Patch]) -> list[str]:
         for path in patch.new
     ]
   if patch.folder == series.TO_SEND:
-    lines = [line for line in patch.program()[1].splitlines() if line.strip()]
+    lines = [line for line in patch.program()[-1].splitlines() if line.strip()]
     if len(lines) > _LINES_OF_PROGRAMS:
       problems.append(
           f'{patch.beside("programs", ".py")} has {len(lines)} lines; at most'

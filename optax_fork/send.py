@@ -137,9 +137,9 @@ def _text(
   """
   start, before, commit = commits
   problem, *changes = re.split(r'\n{2,}', patch.message)
-  stays, program = patch.program()
+  fails, stays, program = patch.program()
   parts = [patch.subject, '## What happens', problem]
-  parts.append(f'```python\n{program}```')
+  parts.append(f'```python\n# {fails}\n\n{program}```')
   with_needed = ' with what it needs' * (before != start)
   for revision, said in (
       (before, f'On main ({start[:8]}){with_needed}:'),

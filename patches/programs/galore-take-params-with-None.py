@@ -1,6 +1,9 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The updates of params without None are the same."""
+"""GaLore fails on params with None in place of a leaf.
+
+The updates of params without None are the same.
+"""
 
 import jax
 import jax.numpy as jnp

@@ -1,6 +1,9 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Values and dtypes of the states are the same, with x64 enabled or not."""
+"""A jitted step of L-BFGS is compiled twice.
+
+Values and dtypes of the states are the same, with x64 enabled or not.
+"""
 
 import jax
 import jax.numpy as jnp

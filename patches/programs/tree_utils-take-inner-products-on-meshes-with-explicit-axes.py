@@ -1,6 +1,9 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Programs without explicit axes give the same results, bit for bit."""
+"""Inner products of sharded arrays fail if one axis of two is explicit.
+
+Programs without explicit axes give the same results, bit for bit.
+"""
 
 import jax
 import jax.numpy as jnp

@@ -32,15 +32,12 @@ _FEW = (
 )
 
 
-def _run(*command, cwd=_ROOT, timeout=900, **environ):
+def _benchmarks(*arguments, cwd=_ROOT, timeout=900, **environ):
   return subprocess.run(
-      [sys.executable, *command], cwd=cwd, env=os.environ | environ,
-      capture_output=True, text=True, check=False, timeout=timeout,
+      [sys.executable, '-m', 'benchmarks', *arguments], cwd=cwd,
+      env=os.environ | environ, capture_output=True, text=True, check=False,
+      timeout=timeout,
   )  # fmt: skip
-
-
-def _benchmarks(*arguments, **options):
-  return _run('-m', 'benchmarks', *arguments, **options)
 
 
 def _record(name, ratio, rounds=3, baseline='pristine'):
@@ -176,7 +173,3 @@ class BenchmarksTest(absltest.TestCase):
       result = _benchmarks(cwd=scratch, timeout=120)
     self.assertEqual(result.returncode, 1)
     self.assertIn('was built from other patches', result.stderr)
-
-
-if __name__ == '__main__':
-  absltest.main()

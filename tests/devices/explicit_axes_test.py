@@ -36,30 +36,12 @@ _MATRICES_ALONE = ('scale_by_muon',)
 _SM3 = ('scale_by_sm3', 'sm3')
 # On one device as well, the update of a scalar has an axis, or fails.
 _NO_SCALARS = ('scale_by_distance_over_gradients', *_SM3)
-# On their own, they climb so fast that they multiply each rounding.
-_SCALES_ALONE = ('scale_by_galore', 'scale_by_trust_ratio')
 # On a mesh that is not set, JAX takes no imaginary part eagerly, nor the state
 # of SM3, whose vectors belong to the axes of a leaf and start on one device.
 _MESH_IS_SET = ('dog', 'scale_by_dog', *_SM3)
-_OPTIMIZERS = {
-    # It takes explicit axes only if all leaves are sharded on their first one.
-    label: make
-    for label, make in runs.optimizers(optax).items()
-    if 'flatten' not in label
-} | {
-    'lbfgs_of_some': lambda: optax.partition(
-        {'x': optax.lbfgs(0.1, linesearch=None), 'y': optax.adam(0.1)},
-        lambda params: jax.tree.map(lambda x: 'xy'[x.ndim > 1], params),
-    ),
-    'selective_lbfgs': lambda: optax.selective_transform(
-        optax.lbfgs(), freeze_mask={k: k == 'large' for k in _SHAPES}
-    ),
-    'backtracking_lbfgs': lambda: optax.lbfgs(
-        linesearch=optax.scale_by_backtracking_linesearch(15, store_grad=True)
-    ),
-}  # fmt: skip
+# It takes explicit axes only if all leaves are sharded on their first one.
+_LABELS = [label for label in runs.optimizers(optax) if 'flatten' not in label]
 _IN_SHORT = (
-    'lbfgs_of_some',
     'optax.adamw',
     'optax.adaptive_grad_clip',
     'optax.contrib.galore',
@@ -67,6 +49,7 @@ _IN_SHORT = (
     'optax.contrib.muon',
     'optax.contrib.prodigy',
     'optax.lbfgs',
+    'partition_lbfgs',
 )
 
 
@@ -107,38 +90,17 @@ def _loss(params):
 
 def _train(label, params):
   """Returns params after three steps, and how often a step was traced."""
-  name, optimizer = factories.name_of(label), _OPTIMIZERS[label]()
-  if name in _SCALES_ALONE:
-    optimizer = optax.chain(optimizer, optax.scale(-0.1))
-  if isinstance(optimizer, optax.GradientTransformation):
-    optimizer = optax.with_extra_args_support(optimizer)
-  if name.endswith('lbfgs') and name != 'scale_by_lbfgs':
-    value_and_grad = optax.value_and_grad_from_state(_loss)
-  else:
-    differentiated = jax.value_and_grad(_loss)
-    value_and_grad = lambda params, state: differentiated(
-        params.fast if 'lookahead' in name else params
-    )
-
+  run = runs.ModelRun(optax, label, params, ('params', 'params'), loss=_loss)
   traces = []
 
   @jax.jit
   def step(params, state):
     traces.append(None)
-    value, grad = value_and_grad(params, state=state)
-    extra_args = factories.extra_args(name, params, lambda: grad, _loss)
-    extra_args |= {'value': value} if 'value' in extra_args else {}
-    if name == 'sam_opaque':
-      extra_args = {'grad_fn': lambda params, _: jax.grad(_loss)(params)}
-    grads = factories.as_taken(name, grad)
-    updates, state = optimizer.update(grads, state, params, **extra_args)
-    return optax.apply_updates(params, updates), state
+    return run.step(params, state)
 
-  if 'lookahead' in name:
-    params = optax.LookaheadParams.init_synced(params)
-  state = optimizer.init(params)
+  params, state = run.params, run.init()
   for _ in range(3):
-    params, state = step(params, state)
+    params, state, _ = step(params, state)
   return params, len(traces)
 
 
@@ -215,7 +177,7 @@ class ExplicitAxesTest(parameterized.TestCase):
   @parameterized.parameters(*_MESHES)
   @pytest.mark.full  # Each optimizer is compiled.
   def test_every_optimizer(self, kind):
-    for label in _OPTIMIZERS:
+    for label in _LABELS:
       for is_set in (False, True):
         self._compare(label, kind, is_set)
       jax.clear_caches()

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two processes that share their devices train as one process does."""
 
-import contextlib
 import os
 import pathlib
 import shutil
@@ -43,26 +42,22 @@ class ProcessesTest(absltest.TestCase):
     }  # fmt: skip
     coordinator = f'127.0.0.1:{_free_port()}'
     logs = [directory / f'{rank}.log' for rank in range(count)]
-    with contextlib.ExitStack() as stack:
-      processes = []
-      for rank, log in enumerate(logs):
-        args = [coordinator, str(count), str(rank), directory / f'{rank}.npz']
-        process = stack.enter_context(
-            subprocess.Popen(
-                [sys.executable, _PROGRAM, *args],
-                env=environment,
-                stdout=stack.enter_context(log.open('w')),
-                stderr=subprocess.STDOUT,
-            )
-        )
-        processes.append(process)
-        stack.callback(process.kill)  # Before the stack waits for it.
-      end = time.monotonic() + _SECONDS
-      codes = [None] * count
-      # Not longer than to the first error: the other process waits for minutes.
-      while None in codes and not any(codes) and time.monotonic() < end:
-        time.sleep(0.1)
-        codes = [process.poll() for process in processes]
+    processes = []
+    for rank, log in enumerate(logs):
+      args = [coordinator, str(count), str(rank), directory / f'{rank}.npz']
+      with log.open('w') as output:
+        processes.append(subprocess.Popen(  # pylint: disable=consider-using-with
+            [sys.executable, _PROGRAM, *args], env=environment,
+            stdout=output, stderr=subprocess.STDOUT,
+        ))  # fmt: skip
+      self.addCleanup(processes[-1].wait)
+      self.addCleanup(processes[-1].kill)  # Before it is waited for.
+    end = time.monotonic() + _SECONDS
+    codes = [None] * count
+    # Not longer than to the first error: the other process waits for minutes.
+    while None in codes and not any(codes) and time.monotonic() < end:
+      time.sleep(0.1)
+      codes = [process.poll() for process in processes]
     output = '\n'.join(log.read_text() for log in logs)
     self.assertEqual(codes, [0] * count, output)
     return [dict(np.load(directory / f'{rank}.npz')) for rank in range(count)]

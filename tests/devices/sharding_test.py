@@ -8,13 +8,14 @@ import re
 
 from absl.testing import parameterized
 import chex
+from devices import optimizers
+from devices.optimizers import MEMORY
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 from support import models
-from support.training import BACKTRACKING
 from support.training import make_step
 
 # Not jax.make_mesh: its axes are explicit in new versions of JAX.
@@ -23,13 +24,10 @@ _MESH = jax.sharding.Mesh(np.array(jax.devices()), ('data',))
 _AXES = {'automatic': {}}
 if jax.__version_info__ >= (0, 7, 2):
   _AXES['explicit'] = {'axis_types': 2 * (jax.sharding.AxisType.Explicit,)}
+_ELEMENTWISE = [name for name in optimizers.NAMES if name != 'lbfgs']
 _LARGE = 128**2
-_MEMORY = 4
-
-
-def _model():
-  """Returns a callable PyTree whose leaves can be sharded; one is large."""
-  return eqx.nn.MLP(8, 8, 128, depth=2, key=jax.random.key(0))
+_WITH_LARGE = {'width': 128, 'depth': 2}  # One leaf is large.
+_PARAMS, _STATIC = models.params_of(optimizers.model(**_WITH_LARGE))
 
 
 def _sharding(*spec, mesh=_MESH):
@@ -88,45 +86,19 @@ def _sent_by_update(optimizer, params):
   return _sent(optimizer.update, params, _init(optimizer, params), params)
 
 
-def _labels(model):
-  """Returns labels that are a module."""
-  params = eqx.filter(model, eqx.is_inexact_array)
-  return jax.tree.map(lambda x: 'matrix' if x.ndim > 1 else 'vector', params)
-
-
-def _optimizers(model):
-  """Returns optimizers whose masks and labels are callable PyTrees."""
-  mask = models.weight_mask(eqx.filter(model, eqx.is_inexact_array))
-  return {
-      'adamw': optax.adamw(1e-3, weight_decay=0.1, mask=mask),
-      'partition': optax.partition(
-          {'matrix': optax.adam(1e-3), 'vector': optax.sgd(1e-2, momentum=0.9)},
-          _labels(model),
-      ),
-      'inject': optax.inject_hyperparams(optax.adamw)(
-          optax.cosine_decay_schedule(1e-3, 10), mask=mask
-      ),
-      'lbfgs': optax.lbfgs(memory_size=_MEMORY, linesearch=BACKTRACKING),
-  }
-
-
-_NAMES = ('adamw', 'partition', 'inject', 'lbfgs')
-_ELEMENTWISE = _NAMES[:-1]
-
-
 class ShardingTest(parameterized.TestCase):
 
   def test_there_are_devices_to_shard_over(self):
     self.assertLen(jax.devices(), 8)
 
-  @parameterized.parameters(*_NAMES)
+  @parameterized.parameters(*optimizers.NAMES)
   def test_a_raw_model_trains_as_on_one_device(self, name):
     # The sums over the batch are in another order: float64 shows that no more
     # than that differs.
     jax.config.update('jax_enable_x64', True)
     self.addCleanup(jax.config.update, 'jax_enable_x64', False)
-    model = _model()
-    optimizer = _optimizers(model)[name]
+    model = optimizers.model(**_WITH_LARGE)
+    optimizer = optimizers.of_parts(model)[name]
     x = jax.random.normal(jax.random.key(1), (64, 8))
 
     @eqx.filter_jit
@@ -154,9 +126,7 @@ class ShardingTest(parameterized.TestCase):
 
   @parameterized.parameters(*_ELEMENTWISE)
   def test_an_elementwise_step_is_that_of_one_device(self, name):
-    model = _model()
-    optimizer = _optimizers(model)[name]
-    params = eqx.filter(model, eqx.is_inexact_array)
+    optimizer = optimizers.of_parts(_PARAMS)[name]
 
     @jax.jit
     def step(params, state, scale):
@@ -172,13 +142,13 @@ class ShardingTest(parameterized.TestCase):
 
     # A shard of one element alone may be rounded otherwise.
     chex.assert_trees_all_close(
-        train(_shard(params)), train(params), rtol=1e-6, atol=1e-8
+        train(_shard(_PARAMS)), train(_PARAMS), rtol=1e-6, atol=1e-8
     )
 
-  @parameterized.parameters(*_NAMES)
+  @parameterized.parameters(*optimizers.NAMES)
   def test_state_is_sharded_as_the_params_are(self, name):
-    params = _shard(eqx.filter(_model(), eqx.is_inexact_array))
-    optimizer = _optimizers(params)[name]
+    params = _shard(_PARAMS)
+    optimizer = optimizers.of_parts(params)[name]
     extra = {}
     if name == 'lbfgs':
       extra = {'value': 0.0, 'grad': params, 'value_fn': optax.tree.norm}
@@ -198,27 +168,26 @@ class ShardingTest(parameterized.TestCase):
 
   @parameterized.parameters(*_ELEMENTWISE)
   def test_moments_are_sharded_by_init_alone(self, name):
-    params = _shard(eqx.filter(_model(), eqx.is_inexact_array))
-    optimizer = _optimizers(params)[name]
+    params = _shard(_PARAMS)
+    optimizer = optimizers.of_parts(params)[name]
     same = lambda x, param: self.assertEqual(x.sharding, param.sharding)
     state = optimizer.init(params)
     optax.tree_map_params(optimizer, same, state, params)
 
   @parameterized.parameters(*_ELEMENTWISE)
   def test_an_elementwise_step_sends_nothing(self, name):
-    params = _shard(eqx.filter(_model(), eqx.is_inexact_array))
-    self.assertEmpty(_sent_by_update(_optimizers(params)[name], params))
+    params = _shard(_PARAMS)
+    optimizer = optimizers.of_parts(params)[name]
+    self.assertEmpty(_sent_by_update(optimizer, params))
 
   def test_a_step_of_lbfgs_with_its_line_search_gathers_no_large_leaf(self):
-    model = _model()
-    params, static = eqx.partition(model, eqx.is_inexact_array)
-    params, optimizer = _shard(params), optax.lbfgs(memory_size=_MEMORY)
+    params, optimizer = _shard(_PARAMS), optax.lbfgs(memory_size=MEMORY)
     # With the whole batch on each device, the loss gathers no weights.
     x = jax.device_put(jnp.ones((4, 8)), _sharding())
 
     def step(params, state, x):
       def loss(params):
-        found = jax.vmap(eqx.combine(params, static))(x)
+        found = jax.vmap(eqx.combine(params, _STATIC))(x)
         return jnp.mean((found - jnp.sin(x)) ** 2)
 
       return make_step(optimizer, loss)(params, state)
@@ -229,10 +198,10 @@ class ShardingTest(parameterized.TestCase):
 
   @parameterized.parameters(_shard_large, _shard)
   def test_a_step_of_lbfgs_sends_products_alone(self, shard):
-    params = shard(eqx.filter(_model(), eqx.is_inexact_array))
-    sent = _sent_by_update(optax.scale_by_lbfgs(_MEMORY), params)
+    params = shard(_PARAMS)
+    sent = _sent_by_update(optax.scale_by_lbfgs(MEMORY), params)
     self.assertNotEmpty(sent)
-    self.assertLessEqual(max(sent), _MEMORY)
+    self.assertLessEqual(max(sent), MEMORY)
 
   @parameterized.product(with_search=(False, True), kind=[*_AXES])
   def test_products_of_leaves_are_summed_at_once(self, with_search, kind):
@@ -251,13 +220,13 @@ class ShardingTest(parameterized.TestCase):
         )
         for i in range(2 * len(specs))
     }
-    solver = optax.scale_by_lbfgs(_MEMORY)
+    solver = optax.scale_by_lbfgs(MEMORY)
     step = lambda params, state: solver.update(params, state, params)
     if with_search:
-      solver = optax.lbfgs(memory_size=_MEMORY)
+      solver = optax.lbfgs(memory_size=MEMORY)
       loss = lambda params: optax.tree.sum(jax.tree.map(jnp.cos, params))
       step = make_step(solver, loss)
     names, sizes = zip(*_operations(step, params, _init(solver, params, mesh)))
     self.assertEqual({*names}, {'all-reduce'})
     self.assertLessEqual(len(names), most)
-    self.assertLessEqual(max(itertools.chain(*sizes)), _MEMORY)
+    self.assertLessEqual(max(itertools.chain(*sizes)), MEMORY)

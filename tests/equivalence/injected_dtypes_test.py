@@ -8,7 +8,6 @@ and three steps of each give the same values, to a few roundings. inject_test
 compares what is injected without it, with 0.2.8.
 """
 
-from absl.testing import parameterized
 import chex
 import jax
 import jax.numpy as jnp
@@ -19,17 +18,14 @@ from support import release
 from support import runs
 from support import settings
 from support import states
+from support.variants import full
 
 # Old JAX has `enable_x64` there.
 _X64 = jax if hasattr(jax, 'enable_x64') else jax.experimental
 
 _DTYPES = {
-    'bfloat16': jnp.bfloat16,
-    'float16': jnp.float16,
-    'float32': jnp.float32,
-    'float64': jnp.float64,
-    'mixed': {'w': jnp.float32, 'v': jnp.bfloat16, 'b': jnp.bfloat16},
-}
+    name: name for name in ('bfloat16', 'float16', 'float32', 'float64')
+} | {'mixed': {'w': 'float32', 'v': 'bfloat16', 'b': 'bfloat16'}}
 _SETTINGS = {
     setting.label: setting
     for setting in settings.of_factories(optax)
@@ -42,13 +38,6 @@ _TOLERANCES = {'bfloat16': 2**-6, 'float16': 2**-9, 'float32': 1e-4}
 _ROUNDED = ('bfloat16', 'float16', 'mixed')
 # In float16, its Newton-Schulz steps multiply roundings.
 _ILL_CONDITIONED = ('optax.contrib.scale_by_muon()', 'float16')
-_IN_SHORT = ('optax.adafactor()', 'optax.contrib.muon()')
-_VALUES = [
-    (label, dtype)
-    for label in sorted(_SETTINGS)
-    for dtype in _ROUNDED
-    if (label, dtype) != _ILL_CONDITIONED
-]
 _ALIASES = [
     name
     for name, factory in vars(optax).items()
@@ -56,6 +45,7 @@ _ALIASES = [
     # Two need the loss, and optimistic_adam_v2 is what the other should be.
     and name not in ('lbfgs', 'polyak_sgd', 'optimistic_adam')
 ]
+_ERRORS = (TypeError, ValueError, NotImplementedError)
 
 
 def _run(label, dtype, injected):
@@ -89,108 +79,101 @@ def _scan(optimizer, params):
   return updates, state
 
 
-@pytest.mark.filterwarnings('ignore')  # Of rounding, and deprecated factories.
-class InjectedDtypesTest(parameterized.TestCase):
+# Of rounding, and of deprecated factories.
+pytestmark = pytest.mark.filterwarnings('ignore')
 
-  @parameterized.product(label=sorted(_SETTINGS), dtype=['bfloat16', 'mixed'])
-  def test_types_are_those_of_the_plain_optimizer(self, label, dtype):
-    self._compare_types(label, dtype)
 
-  @parameterized.product(
-      label=sorted(_SETTINGS), dtype=['float16', 'float32', 'float64']
-  )
-  @pytest.mark.full  # Those above fail where these do, most often.
-  def test_types_in_other_precisions(self, label, dtype):
-    self.addCleanup(jax.clear_caches)  # Or all that is compiled is kept.
-    self._compare_types(label, dtype)
+@pytest.fixture(autouse=True)
+def _clear_caches(request):
+  yield
+  if request.config.getoption('--full'):  # Or all that is compiled is kept.
+    jax.clear_caches()
 
-  def _compare_types(self, label, dtype):
-    with _X64.enable_x64(dtype == 'float64'):
-      try:
-        state, updates, next_state, params = _step(_run(label, dtype, None))
-      except (TypeError, ValueError, NotImplementedError) as error:
-        with self.assertRaises(type(error)):
-          _step(_run(label, dtype, 'float32'))
-        return
-      found = _step(_run(label, dtype, 'float32'))
-    self.assertEqual(_types(found[0].inner_state), _types(state))
-    self.assertEqual(_types(found[1]), _types(updates))
-    self.assertEqual(_types(found[2].inner_state), _types(next_state))
-    self.assertEqual(_types(found[3]), _types(params))
-    numbers = [_types(state.hyperparams) for state in found[::2]]
-    self.assertEqual(*numbers)
 
-  # inject_test compares values in float32.
-  @parameterized.product(label=_IN_SHORT, dtype=_ROUNDED)
-  def test_values_are_those_of_the_plain_optimizer(self, label, dtype):
-    self._compare_values(label, dtype)
-
-  @parameterized.parameters(*_VALUES)
-  @pytest.mark.full  # Each is compiled, twice.
-  def test_values_of_every_factory(self, label, dtype):
-    self.addCleanup(jax.clear_caches)
-    self._compare_values(label, dtype)
-
-  def _compare_values(self, label, dtype):
+@pytest.mark.parametrize('label', _SETTINGS)
+# Most often, those of the short form fail where the others do.
+@pytest.mark.parametrize('dtype', full(_DTYPES, ['bfloat16', 'mixed']))
+def test_types_are_those_of_the_plain_optimizer(label, dtype):
+  with _X64.enable_x64(dtype == 'float64'):
     try:
-      wanted = _run(label, dtype, None).train(_STEPS)
-    except (TypeError, ValueError, NotImplementedError):
-      return  # The other test sees to it that the injected one fails, too.
-    found = _run(label, dtype, 'float32').train(_STEPS)
-    # Some updates are differences of params, which are rounded.
-    params = _run(label, dtype, None).params
-    largest = max(float(jnp.max(jnp.abs(x))) for x in jax.tree.leaves(params))
-    for path, array in wanted.items():
-      if path.startswith("['u']"):
-        atol = _TOLERANCES[str(array.dtype)]
-        atol *= max(np.max(np.abs(array), initial=0), largest)
-        np.testing.assert_allclose(
-            found[path].astype(float), array.astype(float), rtol=0, atol=atol,
-            err_msg=path,
-        )  # fmt: skip
+      wanted = _step(_run(label, dtype, None))
+    except _ERRORS as error:
+      with pytest.raises(type(error)):
+        _step(_run(label, dtype, 'float32'))
+      return
+    state, *found = _step(_run(label, dtype, 'float32'))
+  assert _types(state.hyperparams) == _types(found[1].hyperparams)
+  found = state.inner_state, found[0], found[1].inner_state, found[2]
+  assert _types(found) == _types(wanted)
 
-  @parameterized.named_parameters((name, name) for name in _ALIASES)
-  def test_aliases_take_the_steps_of_the_plain_ones_in_a_scan(self, name):
-    params = [jnp.ones((2, 2), d) for d in (jnp.bfloat16, jnp.float16)]
-    factory = getattr(optax, name)
-    args = (0.1, 0.01, 0.5) if name == 'noisy_sgd' else (0.01,)
-    inject = optax.inject_hyperparams(factory, hyperparam_dtype=jnp.float32)
-    found, state = _scan(inject(*args), params)
-    wanted, plain = _scan(factory(*args), params)
-    self.assertEqual(_types(state.inner_state), _types(plain))
-    for leaf, other in zip(*map(jax.tree.leaves, (found, wanted))):
-      self.assertEqual(leaf.dtype, other.dtype)
-      rtol = 2 * float(jnp.finfo(leaf.dtype).eps)
-      np.testing.assert_allclose(leaf.astype(float), other.astype(float), rtol)
+
+# inject_test compares values in float32.
+@pytest.mark.parametrize(
+    'label',  # Each is compiled, twice.
+    full(_SETTINGS, ['optax.adafactor()', 'optax.contrib.muon()']),
+)
+@pytest.mark.parametrize('dtype', _ROUNDED)
+def test_values_are_those_of_the_plain_optimizer(label, dtype):
+  run = _run(label, dtype, None)
+  try:
+    wanted = run.train(_STEPS)
+  except _ERRORS:
+    return  # The other test sees to it that the injected one fails, too.
+  if (label, dtype) == _ILL_CONDITIONED:
+    return
+  found = _run(label, dtype, 'float32').train(_STEPS)
+  # Some updates are differences of params, which are rounded.
+  largest = max(float(jnp.abs(x).max()) for x in jax.tree.leaves(run.params))
+  for path, array in wanted.items():
+    if path.startswith("['u']"):
+      atol = _TOLERANCES[str(array.dtype)]
+      atol *= max(np.max(np.abs(array), initial=0), largest)
+      np.testing.assert_allclose(
+          found[path].astype(float), array.astype(float), rtol=0, atol=atol,
+          err_msg=path,
+      )  # fmt: skip
+
+
+@pytest.mark.parametrize('name', _ALIASES)
+def test_aliases_take_the_steps_of_the_plain_ones_in_a_scan(name):
+  params = [jnp.ones((2, 2), d) for d in (jnp.bfloat16, jnp.float16)]
+  factory = getattr(optax, name)
+  args = (0.1, 0.01, 0.5) if name == 'noisy_sgd' else (0.01,)
+  inject = optax.inject_hyperparams(factory, hyperparam_dtype=jnp.float32)
+  found, state = _scan(inject(*args), params)
+  wanted, plain = _scan(factory(*args), params)
+  assert _types(state.inner_state) == _types(plain)
+  for leaf, other in zip(*map(jax.tree.leaves, (found, wanted))):
+    assert leaf.dtype == other.dtype
+    rtol = 2 * float(jnp.finfo(leaf.dtype).eps)
+    np.testing.assert_allclose(leaf.astype(float), other.astype(float), rtol)
 
 
 def _abstract(**kwargs):
   return {'w': jax.ShapeDtypeStruct((8,), jnp.bfloat16, **kwargs)}
 
 
-class HyperparamDtypeTest(parameterized.TestCase):
+@pytest.mark.parametrize('make', [
+    lambda: {'w': jnp.ones(2, jnp.float8_e4m3fn), 'b': jnp.ones(2)},
+    _abstract,
+    lambda: _abstract(sharding=jax.sharding.NamedSharding(
+        jax.make_mesh((8,), ('x',)), jax.sharding.PartitionSpec('x'))),
+    lambda: _abstract() | {'b': jnp.ones(2)},
+    lambda: {'w': jnp.ones(2), 'name': 'x'},
+    lambda: ('x', 'y'),
+    lambda: {'w': jnp.ones(2), 'key': jax.random.key(0)},
+    # Old JAX has none.
+    lambda: {'w': getattr(jax, 'new_ref', jnp.copy)(jnp.ones(2))},
+])  # fmt: skip
+def test_params_of_every_kind(make):
   """What `init` takes on 0.2.8 with `hyperparam_dtype`."""
-
-  @parameterized.named_parameters(
-      ('fp8', lambda: {'w': jnp.ones(2, jnp.float8_e4m3fn), 'b': jnp.ones(2)}),
-      ('abstract', _abstract),
-      ('sharded', lambda: _abstract(sharding=jax.sharding.NamedSharding(
-          jax.make_mesh((8,), ('x',)), jax.sharding.PartitionSpec('x')))),
-      ('mixed_abstract', lambda: _abstract() | {'b': jnp.ones(2)}),
-      ('name', lambda: {'w': jnp.ones(2), 'name': 'x'}),
-      ('names_alone', lambda: ('x', 'y')),
-      ('key', lambda: {'w': jnp.ones(2), 'key': jax.random.key(0)}),
-      # Old JAX has none.
-      ('ref', lambda: {'w': getattr(jax, 'new_ref', jnp.copy)(jnp.ones(2))}),
-  )  # fmt: skip
-  def test_params_of_every_kind(self, make):
-    params, made = make(), []
-    for library in (optax, release.load()):
-      factory = library.inject_hyperparams(
-          library.sgd, hyperparam_dtype=jnp.float32
-      )
-      with jax.numpy_dtype_promotion('strict'):
-        made.append(factory(0.1).init(params))
-    self.assertEqual(*map(states.structure, made))
-    chex.assert_trees_all_equal(*map(jax.tree.leaves, made))
-    self.assertEqual(made[0].hyperparams['learning_rate'].dtype, jnp.float32)
+  params, made = make(), []
+  for library in (optax, release.load()):
+    factory = library.inject_hyperparams(
+        library.sgd, hyperparam_dtype=jnp.float32
+    )
+    with jax.numpy_dtype_promotion('strict'):
+      made.append(factory(0.1).init(params))
+  assert len({*map(states.structure, made)}) == 1
+  chex.assert_trees_all_equal(*map(jax.tree.leaves, made))
+  assert made[0].hyperparams['learning_rate'].dtype == jnp.float32

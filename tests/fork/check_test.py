@@ -22,7 +22,7 @@ _ADD, _SET = (
 )
 _PROGRAM = 'patches/programs/transforms-add-X.py'
 _ONLY_SET = r'to_send/transforms-set-X.patch\n'
-_LONG = '"""All else."""\n' + 'print(1)\n' * 13
+_LONG = '"""A.\n\nB."""\n' + 'print(1)\n' * 13
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ _LONG = '"""All else."""\n' + 'print(1)\n' * 13
         ('patches/threads.md', '^.*1 .*', '', 'has no row for https://example'),
         ('CHANGELOG.md', '^## 0.*', '', 'has no section for'),
         (_PROGRAM, r'(?s)\A.+', _LONG, 'has 13 lines; at most 12'),
-        (_PROGRAM, r'(?s)\A.+', 'x = 1\n', 'with a docstring that says'),
+        (_PROGRAM, r'(?s)too small.*"""', 'x."""', 'whose first line says'),
     ],
 )  # fmt: skip
 def test_damage_is_named(fork, name, old, new, said):

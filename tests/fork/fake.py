@@ -39,7 +39,10 @@ _README = """Optax, which they are applied in order to Optax 0.2.8.
 <!-- The end of the series. -->
 """
 _PROGRAM = '''# A license.
-"""Everything else."""
+"""X is too small.
+
+Everything else.
+"""
 
 import pathlib
 text = pathlib.Path('optax/transforms/_x.py').read_text()

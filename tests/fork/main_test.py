@@ -112,7 +112,6 @@ def test_branch_has_the_patch_and_what_it_needs(fork, run):
   assert log.splitlines() == [f'{author}set X', f'{author}add X']
   message = git(main, 'log', '-1', '--format=%B', branch + '~1')
   assert message.endswith('See https://example.org/1')
-  assert 'Status' not in message
   assert git(main, 'status', '--porcelain', '--branch') == before
   refused(
       run('send', 'set X', main, *_AUTHOR, *_ONLY, '--asked'), 'already has'
@@ -121,7 +120,7 @@ def test_branch_has_the_patch_and_what_it_needs(fork, run):
   head = git(main, 'rev-parse', '--short=8', 'HEAD')
   for part in (
       'transforms: set X\n\n## What happens\n\nUsers have no X. They want one.',
-      '```python\nimport pathlib\n',
+      'They want one.\n\n```python\n# X is too small.\n\nimport pathlib\n',
       f'On main ({head}) with what it needs:\n\n```text\nX is X = 1\n\nAssert',
       'With this change:\n\n```text\nX is X = 2\n```',
       '## What changes\n\nAdd it:\n- one,\n- and more.',
@@ -130,6 +129,8 @@ def test_branch_has_the_patch_and_what_it_needs(fork, run):
       f'It passes on {head}: flake8, ruff, ',
   ):
     assert part in text, text
+  for said in (text, git(main, 'log', '--format=%an %B', f'HEAD..{branch}')):
+    assert not re.search(r'Status:|Needs:|fork\.invalid|masks fork', said), said
 
 
 def test_text_of_a_patch_that_answers_a_thread(fork, run):

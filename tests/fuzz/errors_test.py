@@ -29,26 +29,17 @@ _TRANSFORMS = {label: optax.identity() for label in trees.LABELS}
 
 
 class _Argument(NamedTuple):
-  """An argument that is a prefix of the params, or a function of them.
+  """An argument that is a prefix of the params, or a function of them."""
 
-  Attributes:
-    name: what errors call it.
-    values: what its leaves are, with what they mean.
-    wrong: what they may not be.
-    reasons: what is said of it, as a regular expression.
-    make: returns a transformation with this argument.
-    state: of this transformation.
-  """
-
-  name: str
-  values: st.SearchStrategy[tuple[Any, Any]]
-  wrong: tuple[Any, ...]
-  reasons: str
+  name: str  # What errors call it.
+  values: st.SearchStrategy[tuple[Any, Any]]  # Of leaves, and their meaning.
+  wrong: tuple[Any, ...]  # What leaves may not be.
+  reasons: str  # What is said of it, as a regular expression.
   make: Callable[[Any], optax.GradientTransformation]
-  state: Any
+  state: Any  # Of this transformation.
 
   def assert_fails(self, prefix, path, form, tree, reasons):
-    """Checks that `init` and `update` name the place, and one of the reasons.
+    """Checks that `init` and `update` say where a tree is wrong, and why.
 
     Args:
       prefix: what the tree was before it was broken.

@@ -223,9 +223,6 @@ class _Object:
   def __call__(self, params):
     return _give(self._tree, params)
 
-  def choose(self, params):
-    return _give(self._tree, params)
-
 
 class _Function(eqx.Module):
   """A function that is a PyTree, and no params are like it."""
@@ -233,9 +230,6 @@ class _Function(eqx.Module):
   tree: Any
 
   def __call__(self, params):
-    return _give(self.tree, params)
-
-  def choose(self, params):
     return _give(self.tree, params)
 
 
@@ -252,9 +246,9 @@ _FUNCTIONS = (
     lambda tree: functools.partial(_give, tree),
     lambda tree: jax.tree_util.Partial(_give, tree),
     _Object,
-    lambda tree: _Object(tree).choose,
+    lambda tree: _Object(tree).__call__,
     _module,
-    lambda tree: _module(tree).choose,
+    lambda tree: _module(tree).__call__,
 )
 TREE_OR_FUNCTION = st.one_of(
     st.just((lambda tree: tree, '{}')),
@@ -265,14 +259,8 @@ TREE_OR_FUNCTION = st.one_of(
 def _places(tree, params, path=(), put=lambda new: new):
   """Yields all nodes and leaves of a prefix of the params.
 
-  Args:
-    tree: the prefix.
-    params: the params.
-    path: where the tree is in the whole prefix.
-    put: returns the whole prefix with something else instead of the tree.
-
-  Yields:
-    The path, what is there, what the params have there, and `put`.
+  With them come their paths, what the params have there, and a function that
+  puts something else there into the whole prefix.
   """
   yield path, tree, params, put
   if _is_leaf(tree):
@@ -313,8 +301,10 @@ def _wrong_nodes(node, params):
     yield dataclasses.replace(node, name='other')
 
 
-def _draw_place(draw, prefix):
-  return draw(st.sampled_from(list(_places(prefix.tree, prefix.params))))
+def _draw_place(draw, values):
+  prefix = draw(prefixes(values))
+  places = list(_places(prefix.tree, prefix.params))
+  return prefix, *draw(st.sampled_from(places))
 
 
 @st.composite
@@ -322,16 +312,8 @@ def prefixes_and_places(draw, values: st.SearchStrategy[tuple[Any, Any]]):
   """Draws a prefix, how to put something at a place of it, and the path.
 
   The params have something there: where they have None, no leaf is wrong.
-
-  Args:
-    draw: given by Hypothesis.
-    values: of the leaves, with what they mean.
-
-  Returns:
-    The prefix, a function that puts something there, and the path.
   """
-  prefix = draw(prefixes(values))
-  path, _, params, put = _draw_place(draw, prefix)
+  prefix, path, _, params, put = _draw_place(draw, values)
   hypothesis.assume(params is not None)
   return prefix, put, jax.tree_util.keystr(path)
 
@@ -342,18 +324,8 @@ def broken(
     values: st.SearchStrategy[tuple[Any, Any]],
     wrong_leaves: Sequence[Any],
 ):
-  """Draws a prefix that is wrong at one place.
-
-  Args:
-    draw: given by Hypothesis.
-    values: of the leaves that are right, with what they mean.
-    wrong_leaves: what no leaf may be.
-
-  Returns:
-    The prefix, and the path of the place.
-  """
-  prefix = draw(prefixes(values))
-  path, node, params, put = _draw_place(draw, prefix)
+  """Draws a prefix that is wrong at one place, and the path of the place."""
+  prefix, path, node, params, put = _draw_place(draw, values)
   if not path:  # There it would be a function.
     wrong_leaves = [leaf for leaf in wrong_leaves if not callable(leaf)]
   wrong_nodes = list(_wrong_nodes(node, params))

@@ -39,8 +39,8 @@ class _Net(eqx.Module):
     return self.last(self.activation(hidden)), stats
 
 
-def _make(key=jax.random.key(0)):
-  return eqx.nn.make_with_state(_Net)(key)
+def _make():
+  return eqx.nn.make_with_state(_Net)(jax.random.key(0))
 
 
 def _loss(model, stats):
@@ -56,27 +56,26 @@ def _loss(model, stats):
 _jitted_loss = eqx.filter_jit(_loss)
 
 
-def _make_step(solver, loss=_loss, has_aux=True):
-  value_and_grad = optax.value_and_grad_from_state(loss, has_aux=has_aux)
+def _make_step(solver):
+  value_and_grad = optax.value_and_grad_from_state(_loss, has_aux=True)
 
   def step(model, stats, state):
-    output, grad = value_and_grad(model, stats, state=state)
-    args = dict(zip(('value', 'aux'), output if has_aux else [output]))
+    (value, aux), grad = value_and_grad(model, stats, state=state)
     updates, state = solver.update(
-        grad, state, model, grad=grad, value_fn=loss, stats=stats, **args
-    )
+        grad, state, model, grad=grad, value=value, aux=aux, value_fn=_loss,
+        stats=stats,
+    )  # fmt: skip
     return optax.apply_updates(model, updates), state
 
   return step
 
 
-def _search(stats=None):
-  """Returns gradient descent; with stats, it keeps those of the new model."""
-  args = {} if stats is None else {'has_aux': True, 'aux_like': stats}
-  return optax.chain(
-      optax.scale(-1.0),
-      optax.scale_by_backtracking_linesearch(15, store_grad=True, **args),
+def _search(stats):
+  """Returns gradient descent that keeps the statistics of the new model."""
+  search = optax.scale_by_backtracking_linesearch(
+      15, store_grad=True, has_aux=True, aux_like=stats
   )
+  return optax.chain(optax.scale(-1.0), search)
 
 
 _FIRST = optax.masks.by_path('first/.*')

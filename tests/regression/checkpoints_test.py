@@ -69,27 +69,20 @@ class CheckpointsTest(parameterized.TestCase):
     self.assertStartsWith(self.found['optax'], str(pristine.directory()))
 
   @parameterized.parameters(checkpoints.CASES)
-  def test_the_fork_goes_on_where_pristine_optax_was(self, name, form):
-    path = self.directory / f'pristine-{name}-{form}'
+  def test_each_goes_on_where_the_other_was(self, name, form):
     target = checkpoints.start(name, form)
+    path = self.directory / f'pristine-{name}-{form}'
     restored = checkpoints.restore(form, path, target)
     chex.assert_trees_all_equal_structs(restored, target)
-    saved, trained, _, _ = self.found[name, form]
-    self.assert_same(restored, saved)
     # The fork's zoom line search may round otherwise, and does with JAX 0.5.
     zoom = name == 'lbfgs_with_zoom'
     compare = self.assert_near if zoom else self.assert_same
-    compare(checkpoints.train(name, *restored), trained)
-
-  @parameterized.parameters(checkpoints.CASES)
-  def test_pristine_optax_goes_on_where_the_fork_was(self, name, form):
-    saved = self.saved[name, form]
-    wanted = checkpoints.train(name, *saved)
-    _, _, restored, trained = self.found[name, form]
-    self.assert_same(saved, restored)
-    zoom = name == 'lbfgs_with_zoom'
-    compare = self.assert_near if zoom else self.assert_same
-    compare(wanted, trained)
+    found = self.found[name, form]
+    for tree, same, trained in (
+        (restored, *found[:2]), (self.saved[name, form], *found[2:])
+    ):
+      self.assert_same(tree, same)
+      compare(checkpoints.train(name, *tree), trained)
 
   @parameterized.parameters(checkpoints.INJECT_CASES)
   def test_what_is_static_in_the_fork_leaves_the_state(self, name, form):

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Masks and labels by path, accessor and leaf choose right in real models."""
 
-from typing import Any
-
 from absl.testing import parameterized
 import chex
 import equinox as eqx
@@ -15,33 +13,6 @@ import optax
 from support import flax_models
 from support import models
 from support.variants import each
-from support.variants import named
-
-
-class _Element(eqx.Module):
-  weight: jax.Array
-  bias: jax.Array
-
-
-class _Three(eqx.Module):
-  """Fields of the same type, whose leaves are the very same arrays."""
-
-  element1: _Element
-  element2: _Element
-  element3: _Element
-  activation: Any
-
-  def __init__(self):
-    element = _Element(jnp.ones((2, 2)), jnp.ones(2))
-    self.element1 = self.element2 = self.element3 = element
-    self.activation = jnp.tanh
-
-
-def _all_but_the_third(model):
-  """Returns the filter tree that users of Equinox make by hand."""
-  everything = jax.tree.map(eqx.is_inexact_array, model)
-  nothing = jax.tree.map(lambda _: False, model.element3)
-  return eqx.tree_at(lambda m: m.element3, everything, nothing)
 
 
 # Params with a last layer that has a weight and a bias, how its path ends, and
@@ -103,29 +74,6 @@ class ChoosingTest(chex.TestCase):
           ones, state
       )
       chex.assert_trees_all_equal(found, wanted)
-
-  @named({
-      'raw': _Three, 'filtered': lambda: models.params_of(_Three())[0]
-  })  # fmt: skip
-  def test_third_of_three_fields_of_the_same_type(self, make):
-    model = make()
-    wanted = _all_but_the_third(model)
-    for mask in (
-        ~optax.masks.by_path('element3/.*'),
-        ~optax.masks.at(lambda m: m.element3),
-        optax.masks.by_path('element[12]/.*|activation'),
-    ):
-      chex.assert_trees_all_equal(mask(model), wanted)
-    transform = optax.selective_transform(
-        optax.sgd(1.0), train_mask=optax.masks.at(
-            lambda m: (m.element1, m.element2)
-        ),
-    )  # fmt: skip
-    grads = jax.tree.map(jnp.ones_like, models.params_of(model)[0])
-    updates, _ = transform.update(grads, transform.init(model), model)
-    new = optax.apply_updates(model, updates)
-    np.testing.assert_array_equal(new.element2.weight, 0.0)
-    np.testing.assert_array_equal(new.element3.weight, 1.0)
 
   @parameterized.parameters(
       optax.masks.by_path('first/kernel'),

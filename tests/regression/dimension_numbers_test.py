@@ -8,7 +8,6 @@ import chex
 import equinox as eqx
 import jax
 from optax import contrib
-import pytest
 from support.models import arange_like
 from support.models import Net
 from support.variants import each
@@ -33,37 +32,27 @@ _KINDS = {
     'module_that_is_a_function': _Module,
 }
 
-_MUON = contrib.MuonDimensionNumbers()
-_GALORE = contrib.GaLoreDimensionNumbers()
 
-
-@pytest.mark.sent
 class DimensionNumbersTest(chex.TestCase):
 
-  by_default = {}  # Updates, by optimizer and variant.
-
-  def _updates(self, transform, params):
-    state = self.variant(transform.init)(params)
-    grads = arange_like(params)
-    for _ in range(2):
-      updates, state = self.variant(transform.update)(grads, state, params)
-    return updates
-
-  def _assert_as_by_default(self, name, found, transform):
-    key = name, self.variant.type
-    if key not in self.by_default:
-      self.by_default[key] = self._updates(transform, Net())
-    chex.assert_trees_all_equal(found, self.by_default[key])
+  def _check(self, transform, by_default):
+    params = Net()
+    grads, found = arange_like(params), []
+    for tx in (transform, by_default):
+      state = self.variant(tx.init)(params)
+      for _ in range(2):
+        updates, state = self.variant(tx.update)(grads, state, params)
+      found.append(updates)
+    chex.assert_trees_all_equal(*found)
 
   @each(_KINDS)
   def test_muon(self, make):
-    found = self._updates(
-        contrib.muon(0.1, muon_weight_dimension_numbers=make(_MUON)), Net()
-    )
-    self._assert_as_by_default('muon', found, contrib.muon(0.1))
+    numbers = make(contrib.MuonDimensionNumbers())
+    muon = contrib.muon(0.1, muon_weight_dimension_numbers=numbers)
+    self._check(muon, contrib.muon(0.1))
 
   @each(_KINDS)
   def test_galore(self, make):
+    numbers = make(contrib.GaLoreDimensionNumbers())
     galore = functools.partial(contrib.galore, 0.1, rank=1)
-    found = self._updates(galore(weight_dimension_numbers=make(_GALORE)), Net())
-    self._assert_as_by_default('galore', found, galore())
+    self._check(galore(weight_dimension_numbers=numbers), galore())

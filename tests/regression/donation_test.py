@@ -6,11 +6,9 @@ import collections
 import warnings
 
 from absl.testing import parameterized
-import equinox as eqx
 import jax
 import optax
 import pytest
-from support import models
 from support import runs
 
 
@@ -52,23 +50,10 @@ class DonationTest(parameterized.TestCase):
     self.assertEqual({n for n in counts.values() if n > 1}, set())
 
   def test_a_model_and_its_state_are_donated(self):
-    model = models.MODELS['mlp']()
-    solver = optax.lbfgs()
-    params, static = models.params_of(model)
-    loss = lambda p: models.loss(eqx.combine(p, static))
-
-    @jax.jit
-    def step(params, state):
-      value, grad = jax.value_and_grad(loss)(params)
-      updates, state = solver.update(
-          grad, state, params, value=value, grad=grad, value_fn=loss
-      )
-      return optax.apply_updates(params, updates), state
-
-    wanted = step(params, solver.init(model))
-    donating = jax.jit(step, donate_argnums=(0, 1))
-    state = solver.init(model)
-    found = donating(params, state)
+    run = runs.ModelRun(optax, 'optax.lbfgs', 'mlp', ('model', 'params'))
+    wanted = jax.jit(run.step)(run.params, run.init())
+    state = run.init()
+    found = jax.jit(run.step, donate_argnums=(0, 1))(run.params, state)
     for new, old in zip(jax.tree.leaves(found), jax.tree.leaves(wanted)):
       self.assertTrue((new == old).all())
     self.assertTrue(state[0].diff_params_memory.layers[0].weight.is_deleted())

@@ -43,7 +43,3 @@ class ImportsTest(absltest.TestCase):
     self.assertIn('optax._src.base', graph['optax.transforms._masking'])
     self.assertIn('optax._src.models.seam', graph['optax._src.base'])
     graphlib.TopologicalSorter(graph).prepare()  # Raises CycleError.
-
-
-if __name__ == '__main__':
-  absltest.main()

@@ -33,45 +33,6 @@ class MaskedTest(chex.TestCase):
     chex.assert_trees_all_equal(found, wanted)
 
 
-@pytest.mark.sent
-class AdamWTest(chex.TestCase):
-  """AdamW decays what the mask chooses, by the amount that it should."""
-
-  without_decay = {}  # The last of three updates, by variant.
-
-  @each(FUNCTIONS | TREES)
-  def test_decay_is_subtracted_from_the_weights_alone(self, make):
-    net = Net()
-    grads = arange_like(net)
-    masked = optax.adamw(0.5, weight_decay=0.25, mask=make())
-
-    def run(transform):
-      @self.variant
-      def step(params, state):
-        updates, state = transform.update(grads, state, params)
-        return updates, optax.apply_updates(params, updates), state
-
-      params, state = net, self.variant(transform.init)(net)
-      for _ in range(3):
-        before = params
-        updates, params, state = step(params, state)
-      return before, updates
-
-    before, found = run(masked)
-    variant = self.variant.type
-    if variant not in self.without_decay:
-      plain = optax.adamw(0.5, weight_decay=0.0)
-      _, self.without_decay[variant] = run(plain)
-    without = self.without_decay[variant]
-    wanted = jax.tree.map(
-        lambda m, u, p: u - 0.125 * p if m else u,
-        weight_mask(net), without, before,
-    )  # fmt: skip
-    chex.assert_trees_all_close(found, wanted, rtol=1e-6)
-    decayed = jax.tree.map(lambda a, b: bool(np.any(a != b)), found, without)
-    chex.assert_trees_all_equal(decayed, weight_mask(net))
-
-
 class MistakesTest(absltest.TestCase):
 
   def test_part_of_the_model_as_a_mask(self):

@@ -22,21 +22,15 @@ class _Object:
   def __call__(self, params):
     return weight_mask(params)
 
-  def choose(self, params):
-    return weight_mask(params)
 
-
-class StaticModule(eqx.Module):
+class _StaticModule(eqx.Module):
   ndim: int = eqx.field(static=True)
 
   def __call__(self, params):
     return _at_least(self.ndim, params)
 
-  def choose(self, params):
-    return _at_least(self.ndim, params)
 
-
-class _IntModule(StaticModule):
+class _IntModule(_StaticModule):
   ndim: int
 
 
@@ -47,11 +41,8 @@ class _BoolModule(eqx.Module):
     return jax.tree.map(lambda x: (x.ndim > 1) == self.keep_weights, params)
 
 
-class _ArrayModule(eqx.Module):
+class _ArrayModule(_StaticModule):
   ndim: np.ndarray
-
-  def __call__(self, params):
-    return jax.tree.map(lambda x: x.ndim >= self.ndim, params)
 
 
 # Each chooses the weights of any tree.
@@ -60,8 +51,8 @@ FUNCTIONS = {
     'lambda': lambda: lambda params: _at_least(2, params),
     'partial': lambda: functools.partial(_at_least, 2),
     'object': _Object,
-    'bound_method': lambda: _Object().choose,
-    'bound_method_of_module': lambda: StaticModule(2).choose,
+    'bound_method': lambda: _Object().__call__,
+    'bound_method_of_module': lambda: _StaticModule(2).__call__,
     'tree_partial': lambda: jax.tree_util.Partial(weight_mask),
     'tree_partial_with_argument': lambda: jax.tree_util.Partial(_at_least, 2),
     'tree_partial_with_array': lambda: jax.tree_util.Partial(
@@ -69,7 +60,7 @@ FUNCTIONS = {
     ),
     'equinox_partial': lambda: eqx.Partial(_at_least, 2),
     'filter_jit': lambda: eqx.filter_jit(weight_mask),
-    'static_module': lambda: StaticModule(2),
+    'static_module': lambda: _StaticModule(2),
     'int_module': lambda: _IntModule(2),
     'bool_module': lambda: _BoolModule(True),
     'array_module': lambda: _ArrayModule(np.asarray(2)),

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What people write with Flax NNX works, or the error says what to write."""
 
-
 from absl.testing import parameterized
 import chex
 from flax import nnx
@@ -12,6 +11,7 @@ import numpy as np
 import optax
 from support import flax_models
 from support import release
+from support.models import weight_mask
 from support.training import LBFGS
 
 _X = jax.random.normal(jax.random.key(1), (16, 3))
@@ -45,10 +45,6 @@ def _zeros(model):
   return jax.tree.map(jnp.zeros_like, _params(model))
 
 
-def _is_matrix(params):
-  return jax.tree.map(lambda x: x.ndim > 1, params)
-
-
 class NnxMaskTest(parameterized.TestCase):
 
   def _decayed(self, model, transform):
@@ -69,11 +65,11 @@ class NnxMaskTest(parameterized.TestCase):
     """jax#31256: on 0.2.8, `update` fails with a dump of the params."""
     for factory in (optax.adamw, optax.inject_hyperparams(optax.adamw)):
       model = flax_models.Nnx()
-      mask = _is_matrix(_params(model))
+      mask = weight_mask(_params(model))
       found = self._decayed(model, factory(1.0, weight_decay=0.5, mask=mask))
       self.assertEqual(found, ['first/kernel', 'last/kernel'])
     model = flax_models.Nnx()
-    mask = _is_matrix(_params(model))
+    mask = weight_mask(_params(model))
     with self.assertRaisesRegex(ValueError, 'PyTreeDef|structure error'):
       self._decayed(model, release.load().adamw(1.0, mask=mask))
 

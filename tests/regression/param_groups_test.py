@@ -108,20 +108,22 @@ class MasksOfRawModelsTest(chex.TestCase):
 
       return jax.tree.map(choose_leaf, tree)
 
-    mask, wanted = choose(model, True, False), choose(params, True, False)
-    labels = choose(model, 'matrix', 'rest')
     optimizers = {'matrix': optax.adam(0.1), 'rest': optax.sgd(0.1)}
-    for found, wanted in (
-        (optax.adamw(0.1, mask=mask), optax.adamw(0.1, mask=wanted)),
+    for make_transform, values in (
+        (lambda mask: optax.adamw(0.1, mask=mask), (True, False)),
         (
-            optax.selective_transform(optax.adam(0.1), train_mask=mask),
-            optax.selective_transform(optax.adam(0.1), train_mask=wanted),
+            lambda mask: optax.selective_transform(
+                optax.adam(0.1), train_mask=mask
+            ),
+            (True, False),
         ),
         (
-            optax.partition(optimizers, labels),
-            optax.partition(optimizers, choose(params, 'matrix', 'rest')),
+            lambda labels: optax.partition(optimizers, labels),
+            ('matrix', 'rest'),
         ),
     ):
+      found = make_transform(choose(model, *values))
+      wanted = make_transform(choose(params, *values))
       found = found.init(model), _program(found, model, params)
       wanted = wanted.init(params), _program(wanted, params, params)
       chex.assert_trees_all_equal(*map(jax.tree.leaves, (found[0], wanted[0])))

@@ -56,16 +56,13 @@ def decayed(count):
 def arguments(
     optax, name: str, factory: Callable[..., Any], given: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-  """Returns the arguments that a factory cannot be called without.
+  """Returns what a factory cannot be called without, by position and by name.
 
   Args:
     optax: a copy of Optax.
     name: of the factory.
     factory: what takes them.
     given: values by name, where one is asked for that is not here.
-
-  Returns:
-    Arguments by position, and by name.
   """
   sgd = optax.sgd(0.1)
   transforms = {'x': sgd, 'y': optax.adam(0.1)}

@@ -70,11 +70,8 @@ def _expressions(
 ) -> Iterator[str]:
   """Yields a digest for each output, and for each effect.
 
-  Args:
-    jaxpr: the program.
-    consts: its constants.
-    inputs: digests of its arguments, where they are known.
-    literals: the number for the digest of each literal.
+  Inputs are digests of the arguments, where they are known; literals are the
+  number for the digest of each literal.
   """
   literals = {} if literals is None else literals
   if inputs is None:
@@ -129,11 +126,7 @@ def _expressions(
 def trace(
     function: Callable[..., Any], *args: Any
 ) -> tuple[dict[str, tuple[Any, ...]], Any]:
-  """Traces a function.
-
-  Args:
-    function: of trees of arrays.
-    *args: such trees, or what they are like.
+  """Traces a function of trees of arrays, or of what they are like.
 
   Returns:
     Type and expression of each output by path, those of effects last, and what

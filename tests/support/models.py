@@ -108,17 +108,6 @@ class _Arrays(eqx.Module):
     return self.out @ (self.hidden @ x) + self.bias
 
 
-class _Matrices(eqx.Module):
-  """Only matrices, and a function."""
-
-  hidden: eqx.nn.Linear
-  out: eqx.nn.Linear
-  activation: Callable
-
-  def __call__(self, x):
-    return self.out(self.activation(self.hidden(x)))
-
-
 class _Pair(NamedTuple):
   """A NamedTuple of modules."""
 
@@ -138,21 +127,15 @@ def _with_batch_norm() -> _WithBatchNorm:
   return _WithBatchNorm(eqx.nn.Linear(3, 4, key=_KEYS[0]), norm, state)
 
 
-def _with_key() -> _WithKey:
+def _with_key(use_bias=True) -> _WithKey:
   return _WithKey(
-      out=eqx.nn.Linear(3, 2, key=_KEYS[0]),
+      out=eqx.nn.Linear(3, 2, use_bias, key=_KEYS[0]),
       key=_KEYS[1],
       count=jnp.arange(3),
       name='net',
       dtype=np.float32,
       activation=jax.nn.tanh,
   )
-
-
-def matrices() -> _Matrices:
-  """Returns a model for optimizers that take matrices alone."""
-  make = lambda i, o, key: eqx.nn.Linear(i, o, use_bias=False, key=key)
-  return _Matrices(make(3, 4, _KEYS[0]), make(4, 2, _KEYS[1]), jax.nn.relu)
 
 
 MODELS = {
@@ -170,7 +153,8 @@ MODELS = {
     'arrays': lambda: _Arrays(
         jnp.full((4, 3), 0.3), jnp.full((2, 4), 0.2), jnp.full(2, 0.1)
     ),
-    'matrices': matrices,
+    # For optimizers that take matrices alone.
+    'matrices': lambda: _with_key(use_bias=False),
     'named_tuple': lambda: _Pair(
         eqx.nn.Linear(3, 4, key=_KEYS[0]),
         eqx.nn.MLP(4, 2, 4, 1, activation=jax.nn.gelu, key=_KEYS[1]),

@@ -28,15 +28,11 @@ class _Run:
 
   def __init__(self, optax, name: str, optimizer, params):
     self._optax, self._name, self.params = optax, name, params
+    if 'lookahead' in name:
+      self.params = optax.LookaheadParams.init_synced(params)
     if isinstance(optimizer, optax.GradientTransformation):
       optimizer = optax.with_extra_args_support(optimizer)
     self._optimizer = optimizer
-
-  def _update(self, grads, state, params, extra_args):
-    """Returns updates, the new state, and a tenth of the updates."""
-    grads = factories.as_taken(self._name, grads)
-    updates, state = self._optimizer.update(grads, state, params, **extra_args)
-    return updates, state, jax.tree.map(lambda u: 0.1 * u, updates)
 
 
 class _Layer(eqx.Module):
@@ -103,10 +99,8 @@ class SettingRun(_Run):
     self._shapes = {'w': (4, 6), 'v': (6, 6)}
     if name != 'scale_by_muon':
       self._shapes['b'] = (6,)
-    params = self._draw()
-    if name == 'lookahead':
-      params = optax.LookaheadParams.init_synced(params)
-    super().__init__(optax, name, factory(*setting.args, **kwargs), params)
+    optimizer = factory(*setting.args, **kwargs)
+    super().__init__(optax, name, optimizer, self._draw())
 
   def _draw(self):
     dtypes = self._dtype
@@ -132,7 +126,9 @@ class SettingRun(_Run):
     if 'value_fn' in extra_args:  # Down, or there is no search.
       sign = -1 if self._name.endswith('linesearch') else 1
       grads = jax.tree.map(lambda g: sign * g, extra_args['grad'])
-    updates, state, small = self._update(grads, state, params, extra_args)
+    grads = factories.as_taken(self._name, grads)
+    updates, state = self._optimizer.update(grads, state, params, **extra_args)
+    small = jax.tree.map(lambda u: 0.1 * u, updates)
     return updates, state, self._optax.apply_updates(params, small)
 
   def programs(self) -> dict[str, Any]:
@@ -237,7 +233,15 @@ def optimizers(optax) -> dict[str, Callable[[], Any]]:
       ),
       'flatten_lbfgs': lambda: optax.flatten(optax.lbfgs()),
       'masked_lbfgs': lambda: optax.masked(optax.lbfgs(), weight_mask),
+      'partition_lbfgs': lambda: optax.partition(
+          {'x': optax.lbfgs(0.1, linesearch=None), 'y': adam}, _labels
+      ),
   }
+
+
+def _is_integer(leaf) -> bool:
+  is_number = eqx.is_array_like(leaf)
+  return is_number and jnp.issubdtype(jnp.result_type(leaf), jnp.integer)
 
 
 class ModelRun(_Run):
@@ -246,85 +250,81 @@ class ModelRun(_Run):
   Attributes:
     params: the params at the start, filtered by hand.
     static: all that the model has beside them.
+    of_integers: what gradients have for its integers.
+    others: what the last step gave for what is static, and what became of it.
   """
 
   def __init__(
-      self, optax, label: str, model_name: str, given: tuple[str, str]
+      self,
+      optax,
+      label: str,
+      model: Any,
+      given: tuple[str, str],
+      *,
+      loss: Callable[[Any], jax.Array] = models.loss,
+      is_param: Callable[[Any], bool] = eqx.is_inexact_array,
+      integers: Any = None,
   ):
     """Makes what the label says.
 
     Args:
       optax: a copy of Optax.
       label: a key of `optimizers`.
-      model_name: a key of `models.MODELS`.
+      model: a key of `models.MODELS`, or a model.
       given: what `init` and what `update` are given, 'params' or 'model'.
+      loss: of the model.
+      is_param: which of its leaves are trained.
+      integers: the dtype of what gradients have for integers, or None.
     """
     name = factories.name_of(label) or label
-    self._given = given
-    # This one takes matrices alone.
-    needs_matrices = name == 'scale_by_muon'
-    make = models.matrices if needs_matrices else models.MODELS[model_name]
-    params, self.static = models.params_of(make())
-    self._is_pair = 'lookahead' in name
-    if self._is_pair:
-      params = optax.LookaheadParams.init_synced(params)
+    self._given, self._loss, self._is_param = given, loss, is_param
+    if isinstance(model, str):
+      if name == 'scale_by_muon':
+        model = 'matrices'
+      model = models.MODELS[model]()
+    params, self.static = eqx.partition(model, is_param)
+    has_update = lambda x: integers is not None and _is_integer(x)
+    self.of_integers = jax.tree.map(
+        lambda x: np.zeros(np.shape(x), integers) if has_update(x) else None,
+        self.static,
+    )
+    self.others = None
     super().__init__(optax, name, optimizers(optax)[label](), params)
 
-  def join(self, params):
-    """Returns the model with these params."""
-    if isinstance(params, self._optax.LookaheadParams):
-      return self._optax.LookaheadParams(*map(self.join, params))
-    return eqx.combine(params, self.static)
-
   def _give(self, to, params):
-    return self.join(params) if self._given[to] == 'model' else params
+    """Returns params as `init` or `update` gets them."""
+    if isinstance(params, self._optax.LookaheadParams):
+      return self._optax.LookaheadParams(*(self._give(to, p) for p in params))
+    is_whole = self._given[to] == 'model'
+    return eqx.combine(params, self.static) if is_whole else params
 
   def init(self):
     """Returns the first state."""
     return self._optimizer.init(self._give(0, self.params))
 
-  def _extra_args(self, params, grads):
-    """Returns what else `update` takes, of params as it is given them."""
-    loss = lambda p: models.loss(self.join(p))
-    if self._given[1] == 'model':
-      loss = models.loss
-    if self._name == 'sam_opaque':
-      return {'grad_fn': lambda p, _: eqx.filter_grad(loss)(p)}
-    return factories.extra_args(self._name, params, lambda: grads, loss)
-
   def step(self, params, state):
     """Returns new params, the new state and the updates."""
-    first = params.fast if self._is_pair else params
-    grads = jax.grad(lambda p: models.loss(self.join(p)))(first)
-    updates, state, small = self._update(
-        grads,
-        state,
-        self._give(1, params),
-        self._extra_args(self._give(1, first), grads),
+    of_params = lambda p: self._loss(eqx.combine(p, self.static))
+    loss = self._loss if self._given[1] == 'model' else of_params
+    is_pair = isinstance(params, self._optax.LookaheadParams)
+    first = params.fast if is_pair else params
+    of_first = jax.grad(of_params)(first)
+    with_integers = lambda grads: eqx.combine(grads, self.of_integers)
+    extra_args = factories.extra_args(
+        self._name, self._give(1, first), lambda: with_integers(of_first), loss
     )
+    if self._name == 'sam_opaque':
+      of_model = lambda m: jax.grad(of_params)(eqx.filter(m, self._is_param))
+      extra_args = {'grad_fn': lambda m, _: with_integers(of_model(m))}
+    model = self._give(1, params)
+    updates, state = self._optimizer.update(
+        with_integers(factories.as_taken(self._name, of_first)), state, model,
+        **extra_args,
+    )  # fmt: skip
+    updates, others = models.params_of(updates)
     if jax.tree.structure(updates) == jax.tree.structure(params):
-      params = self._apply(params, small)
+      small = jax.tree.map(lambda u: 0.1 * u, updates)
+      model = self._optax.apply_updates(model, small)
+      params, static = eqx.partition(model, self._is_param)
+      self.others = others, static
     return params, state, updates
-
-  def _apply(self, params, updates):
-    if self._given[1] == 'params':
-      return self._optax.apply_updates(params, updates)
-    new = self._optax.apply_updates(self.join(params), updates)
-    models_ = new if self._is_pair else [new]
-    for model in models_:
-      # What is not a param must be the very same objects.
-      others = models.params_of(model)[1]
-      for leaf, old in zip(
-          jax.tree.leaves(others), jax.tree.leaves(self.static), strict=True
-      ):
-        assert leaf is old, (leaf, old)
-    new_params = [models.params_of(model)[0] for model in models_]
-    return type(new)(*new_params) if self._is_pair else new_params[0]
-
-  def scan(self, params, state):
-    """Returns params and state after three steps, and all updates."""
-    def step(carry, _):
-      *carry, updates = self.step(*carry)
-      return tuple(carry), updates
-
-    return jax.lax.scan(step, (params, state), length=3)

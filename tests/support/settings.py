@@ -65,51 +65,29 @@ _TREE = {'w': True, 'v': False, 'b': True}
 # Other values for arguments that are None by default, or whose number is no
 # number that may be scaled.
 _OTHER_VALUES = {
-    'axis': [0],
-    'beta3': [0.9],
-    'consistent_rms': [0.2],
-    'key': [1],
-    'initial_guess_strategy': ['one'],
-    'max_learning_rate': [0.5],
-    'max_linesearch_steps': [5],
-    'memory_size': [1, 3],
-    'min_dim_size_to_factor': [2],
-    'num_betas': [3],
-    'ns_coeffs': [(3.0, -4.0, 2.0)],
-    'ns_steps': [3],
-    'rank': [2],
-    'sync_period': [3],
-    'threshold': [6.0],
-    'update_proj_gap': [2],
-    'variant': ['sps+'],
-    'warmup_steps': [2],
-    'accumulation_size': [2],
-}
+    'accumulation_size': [2], 'axis': [0], 'beta3': [0.9],
+    'consistent_rms': [0.2], 'initial_guess_strategy': ['one'], 'key': [1],
+    'max_learning_rate': [0.5], 'max_linesearch_steps': [5],
+    'memory_size': [1, 3], 'min_dim_size_to_factor': [2], 'num_betas': [3],
+    'ns_coeffs': [(3.0, -4.0, 2.0)], 'ns_steps': [3], 'rank': [2],
+    'sync_period': [3], 'threshold': [6.0], 'update_proj_gap': [2],
+    'variant': ['sps+'], 'warmup_steps': [2],
+}  # fmt: skip
 
 # Arguments without another value: they need a mesh axis, a gradient function of
 # their own, another loss or a key of another type, they print, or they exclude
 # another one.
-_WITHOUT_OTHER_VALUE = {
-    'aux_like',
-    'base_optimizer',
-    'batch_axis_name',
-    'has_aux',
-    'hessian_diagonal_fn',
-    'linesearch',
-    'opaque_mode',
-    'random_seed',
-    'seed',
-    'train_mask',
-    'verbose',
-    'print_win_rate_every_n_steps',
-}
+_WITHOUT_OTHER_VALUE = (
+    'aux_like', 'base_optimizer', 'batch_axis_name', 'has_aux',
+    'hessian_diagonal_fn', 'linesearch', 'opaque_mode', 'random_seed', 'seed',
+    'train_mask', 'verbose', 'print_win_rate_every_n_steps',
+)  # fmt: skip
 
 
 def _other_values(optax, name, parameter, given) -> Iterator[tuple[str, Any]]:
   """Yields kind and value for each other value of an argument."""
-  alternatives = typing.get_args(parameter.annotation) or (
-      parameter.annotation,
-  )
+  annotation = parameter.annotation
+  alternatives = typing.get_args(annotation) or (annotation,)
   if name in _WITHOUT_OTHER_VALUE:
     return
   if name.endswith('mask'):
@@ -119,10 +97,8 @@ def _other_values(optax, name, parameter, given) -> Iterator[tuple[str, Any]]:
   elif name == 'param_labels':
     yield 'function', lambda p: jax.tree.map(lambda x: 'xy'[x.ndim % 2], p)
   elif name.endswith('dimension_numbers'):
-    numbers = {
-        'muon': optax.contrib.MuonDimensionNumbers(),
-        'galore': optax.contrib.GaLoreDimensionNumbers(),
-    }['muon' if 'Muon' in str(parameter.annotation) else 'galore']
+    of = 'Muon' if 'Muon' in str(annotation) else 'GaLore'
+    numbers = getattr(optax.contrib, f'{of}DimensionNumbers')()
     # Galore and Muon ask for matrices: `b` takes the other way.
     yield 'function', lambda p: jax.tree.map(
         lambda x: numbers if x.ndim > 1 else None, p
@@ -135,7 +111,7 @@ def _other_values(optax, name, parameter, given) -> Iterator[tuple[str, Any]]:
     yield 'flipped', not given
   elif name in _OTHER_VALUES:
     yield from ((str(value), value) for value in _OTHER_VALUES[name])
-  elif typing.get_origin(parameter.annotation) is typing.Literal:
+  elif typing.get_origin(annotation) is typing.Literal:
     yield from ((v, v) for v in alternatives if v != given)
   elif name == 'clip_value_fn':
     yield 'function', lambda x: x**0.5
@@ -201,22 +177,21 @@ def of_factories(optax) -> Iterator[Setting]:
       )
 
 
-def _of_wrappers(optax) -> Iterator[Setting]:
-  """Yields the settings of wrappers that are no factories of their own."""
-  for label, factory in {
-      'MultiSteps(adamw)': lambda: optax.MultiSteps(
-          optax.adamw(0.1, mask=weight_mask), 2
-      ).gradient_transformation(),
-      'inject_hyperparams(adamw)': lambda: optax.inject_hyperparams(
-          optax.adamw, static_args='mask'
-      )(decayed, weight_decay=0.1, mask=weight_mask),
-  }.items():
-    yield Setting(f'optax.{label}', factory, (), {}, frozenset())
-
-
 @functools.cache
 def by_label(load: Callable[[], Any]) -> tuple[Any, dict[str, Setting]]:
   """Returns a copy of Optax, as loaded, and all its settings by label."""
   optax = load()
-  known = (*of_factories(optax), *_of_wrappers(optax))
+  wrappers = {
+      'optax.MultiSteps(adamw)': lambda: optax.MultiSteps(
+          optax.adamw(0.1, mask=weight_mask), 2
+      ).gradient_transformation(),
+      'optax.inject_hyperparams(adamw)': lambda: optax.inject_hyperparams(
+          optax.adamw, static_args='mask'
+      )(decayed, weight_decay=0.1, mask=weight_mask),
+  }
+  known = [
+      Setting(label, make, (), {}, frozenset())
+      for label, make in wrappers.items()
+  ]
+  known += of_factories(optax)
   return optax, {setting.label: setting for setting in known}

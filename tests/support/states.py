@@ -12,9 +12,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-# What a step may lose by another rounding: a part of the largest number.
-_ROUNDING = {'float32': 5e-6, 'bfloat16': 1e-2, 'float64': 1e-14}
-
 
 def structure(state: Any) -> str:
   """Returns the classes and fields of a state, with `None` and empty nodes."""
@@ -55,27 +52,3 @@ def without_types_of_a_search(differences: list[str]) -> list[str]:
   of_types = list(filter(is_type, differences))
   has_search = any('.info.' in path for path in of_types)
   return [x for x in differences if not (has_search and x in of_types)]
-
-
-def assert_near(
-    found: dict[str, np.ndarray], wanted: dict[str, np.ndarray], message=''
-) -> None:
-  """Asserts that nothing but rounding differs."""
-  assert found.keys() == wanted.keys(), message
-  largest_of = lambda x: np.max(np.abs(x), initial=0)
-  numbers = [x for x in wanted.values() if str(x.dtype) in _ROUNDING]
-  for path, old in wanted.items():
-    assert found[path].dtype == old.dtype, f'{message}, {path}'
-    if str(old.dtype) not in _ROUNDING:
-      np.testing.assert_array_equal(
-          found[path], old, f'{message}, {path}', strict=True
-      )
-      continue
-    # What a line search ends with are differences of larger numbers.
-    is_difference = re.search(r'\.(info|value|grad)\b', path)
-    known = numbers if is_difference else [old]
-    lost = _ROUNDING[str(old.dtype)] * float(max(map(largest_of, known)))
-    np.testing.assert_allclose(
-        *(x.astype(np.float64) for x in (found[path], old)),
-        rtol=0, atol=lost, err_msg=f'{message}, {path}', strict=True,
-    )  # fmt: skip

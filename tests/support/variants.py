@@ -20,6 +20,14 @@ WITH_JAX_ARRAYS = ALL | dict(without_device=False)
 _IN_JIT_AND_NOT = {'with_jit', 'without_jit'}
 
 
+def full(values, short=()):
+  """Returns values for a test of pytest; but for these, `--full` runs them."""
+  return [
+      value if value in short else pytest.param(value, marks=pytest.mark.full)
+      for value in values
+  ]
+
+
 def named(kinds):
   """Returns a decorator that tests each of {kind: function to make it}."""
   return parameterized.named_parameters(

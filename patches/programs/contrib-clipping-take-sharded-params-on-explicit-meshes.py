@@ -1,6 +1,9 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Programs without explicit axes give the same results, bit for bit."""
+"""Muon, GaLore and adaptive_grad_clip fail if a param is sharded.
+
+Programs without explicit axes give the same results, bit for bit.
+"""
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +13,7 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 mesh = jax.make_mesh((1,), ('x',), axis_types=(AxisType.Explicit,))
 sharding = NamedSharding(mesh, PartitionSpec(None, 'x'))
 params = jax.device_put(jnp.ones((2, 3)), sharding)
-for tx in (optax.contrib.muon(0.1), optax.contrib.galore(0.1, rank=2)):
+for tx in (optax.contrib.muon(0.1), optax.contrib.galore(0.1, rank=2),
+           optax.adaptive_grad_clip(0.1)):
   updates, _ = tx.update(params, tx.init(params), params)
   print(jax.typeof(updates))

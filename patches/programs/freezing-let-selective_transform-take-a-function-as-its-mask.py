@@ -1,0 +1,16 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""selective_transform freezes all params if its mask is a function.
+
+Masks that are trees work as before.
+"""
+
+import jax.numpy as jnp
+import optax
+
+params = {'w': jnp.ones(2), 'b': jnp.ones(2)}
+is_bias = lambda params: {name: name == 'b' for name in params}
+tx = optax.selective_transform(optax.sgd(0.1), freeze_mask=is_bias)
+updates, _ = tx.update(params, tx.init(params), params)
+print(updates)
+assert updates['w'].any(), 'nothing is trained'

@@ -1,0 +1,41 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A Python float beside an integer trains as in 0.2.8, or fails in one of both.
+
+raw_models_test compares the programs of params with those beside integers.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from support import release
+from support import runs
+
+_ERRORS = (AttributeError, IndexError, TypeError, ValueError)
+
+
+def _loss(model):
+  return sum(jnp.sum(x**2) for x in jax.tree.leaves(model)) - model['n'] ** 2
+
+
+@pytest.mark.filterwarnings('ignore')  # Of deprecated factories.
+@pytest.mark.parametrize('label', runs.optimizers(optax))
+def test_python_float_beside_an_integer(label):
+  random = np.random.RandomState(0)
+  draw = lambda *shape: jnp.asarray(random.randn(*shape), jnp.float32)
+  model = {'w': draw(4, 6), 'v': draw(6, 6), 'b': draw(6), 'rate': 0.5, 'n': 3}
+  found = []
+  for library in (release.load(), optax):
+    run = runs.ModelRun(
+        library, label, model, ('model', 'model'), loss=_loss,
+        is_param=eqx.is_inexact_array_like, integers=np.int32,
+    )  # fmt: skip
+    try:
+      *_, updates = run.step(run.params, run.init())
+      found.append(getattr(updates, 'fast', updates)['rate'])
+    except _ERRORS:
+      return
+  np.testing.assert_allclose(*found, rtol=1e-5)
