@@ -97,14 +97,9 @@ def main() -> None:
       for name, result in records[-1]['candidates'].items():
         if 'not_run' in result:
           progress.write(f'not run: {case.name}: {name}: {result["not_run"]}')
-  results = {
-      'environment': environment,
-      'quick': arguments.quick,
-      'rounds': rounds,
-      'cases': records,
-  }
+  results = dict(quick=arguments.quick, rounds=rounds, cases=records)
   arguments.out.mkdir(parents=True, exist_ok=True)
-  text = json.dumps(results, indent=1) + '\n'
+  text = json.dumps({'environment': environment} | results, indent=1) + '\n'
   (arguments.out / report.RESULTS).write_text(text, 'utf-8')
   print(report.rewrite(arguments.out))
 

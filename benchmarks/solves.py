@@ -14,7 +14,6 @@ import numpy as np
 # pylint: disable=import-outside-toplevel
 
 _MEMORY = 10
-_SEARCH_STEPS = 20
 _MANY = 10**5
 _TOLERANCE = 1e-7  # Of the largest element of the gradient.
 
@@ -39,6 +38,16 @@ def _rosenbrock(size: int) -> Problem:
 
   start = np.where(np.arange(size) == 0, -1.2, 0.0)
   return Problem([start], value)
+
+
+def _many_leaves(count: int) -> Problem:
+  weights = np.split(np.linspace(1.0, 30.0, 100 * count), count)
+
+  def value(params):
+    far = lambda x: (x - 1) ** 2 + (x - 1) ** 4
+    return sum(jnp.vdot(w, far(x)) for w, x in zip(weights, params))
+
+  return Problem([np.zeros(100)] * count, value)
 
 
 def _logistic_regression() -> Problem:
@@ -77,9 +86,10 @@ def _ready(solve: Callable[[Any], Any], problem: Problem) -> engine.Ready:
   return engine.Ready(run, answer=leaves, details=details)
 
 
-def _optax(library: str, problem: Problem) -> engine.Ready:
+def _optax(library: str, problem: Problem, flat=False) -> engine.Ready:
   optax = engine.optax_of(library)
   optimizer = optax.lbfgs(memory_size=_MEMORY)
+  optimizer = optax.flatten(optimizer) if flat else optimizer
   value_and_grad = optax.value_and_grad_from_state(problem.value)
   get = optax.tree.get
 
@@ -110,9 +120,7 @@ def _optax(library: str, problem: Problem) -> engine.Ready:
 def _jaxopt(problem: Problem) -> engine.Ready:
   import jaxopt
 
-  solver = jaxopt.LBFGS(
-      problem.value, history_size=_MEMORY, maxls=_SEARCH_STEPS
-  )
+  solver = jaxopt.LBFGS(problem.value, history_size=_MEMORY, maxls=20)
 
   def unfinished(carry):
     # Its own loop looks at another norm.
@@ -157,6 +165,7 @@ def _optimistix(problem: Problem) -> engine.Ready:
 _SOLVERS = {
     engine.FORK: functools.partial(_optax, engine.FORK),
     engine.PRISTINE: functools.partial(_optax, engine.PRISTINE),
+    'fork, flatten': functools.partial(_optax, engine.FORK, flat=True),
     'jaxopt': _jaxopt,
     'optimistix': _optimistix,
 }
@@ -169,6 +178,8 @@ def cases(quick: bool) -> Iterator[engine.Case]:
       for size in ((2,) if quick else (2, 100, 1000))
   }
   problems['logistic regression'] = _logistic_regression
+  for n in (4,) if quick else (10, 30, 100):
+    problems[f'{n} leaves of 100'] = functools.partial(_many_leaves, n)
   for name, make in problems.items():
     make = functools.cache(make)
     yield engine.Case(

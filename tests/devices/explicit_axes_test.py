@@ -236,3 +236,15 @@ class ExplicitAxesTest(parameterized.TestCase):
     found = jax.jit(mapped)(jax.tree.map(place, params))
     block = step({'w': jnp.ones((2, 4))})['w']
     chex.assert_trees_all_close(found['w'], jnp.tile(block, (4, 2)), rtol=1e-5)
+
+  def test_sum_of_many_leaves_inside_shard_map(self):
+    """Some of the leaves differ by device, others are the same on each."""
+    mesh = _mesh('one axis')
+    params, specs = [jnp.ones((8, 2))] * 40, [_SPEC('x'), _SPEC()] * 20
+    norm = jax.shard_map(
+        lambda params: optax.tree.norm(params, squared=True)[None],
+        mesh=mesh, in_specs=(specs,), out_specs=_SPEC('x'),
+    )  # fmt: skip
+    place = lambda x, s: jax.device_put(x, jax.sharding.NamedSharding(mesh, s))
+    found = jax.jit(norm)(jax.tree.map(place, params, specs))
+    np.testing.assert_array_equal(found, 20 * 2.0 + 20 * 16.0)

@@ -17,7 +17,6 @@ import inspect
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 from optax._src.models import views
 
 _CALLBACKS = ('value_fn', 'obj_fn', 'grad_fn')
@@ -150,31 +149,3 @@ def mask_args(
     return view, extra_args
   to_full = lambda part: views.join(part, params)
   return view, view_extra_args(extra_args, view, make_view, to_full)
-
-
-def flatten_args(
-    params: Any,
-    extra_args: dict[str, Any],
-    flatten_fn: Callable[[Any], Any],
-    unflatten_fn: Callable[[Any, Any], Any],
-) -> tuple[Any, dict[str, Any]]:
-  """Gets what the optimizer in ``flatten`` sees of the params and extra args.
-
-  Args:
-    params: the params, which may be None.
-    extra_args: the extra args.
-    flatten_fn: makes a vector of a tree.
-    unflatten_fn: makes a tree like the first of the vector.
-
-  Returns:
-    The vector of the params, and the extra args for an optimizer that sees it.
-  """
-  if params is None:
-    return None, extra_args
-  view = flatten_fn(params)
-  to_full = lambda flat: jax.tree.map(
-      lambda x, p: x.astype(jnp.result_type(p)),
-      unflatten_fn(params, flat),
-      params,
-  )
-  return view, view_extra_args(extra_args, view, flatten_fn, to_full)
