@@ -8,6 +8,7 @@ from absl.testing import absltest
 import jax.numpy as jnp
 from optax._src import alias
 from optax._src import linesearch
+from optax.transforms import _layouts
 from optax.transforms import _masking
 from optax.tree_utils import _state_utils
 
@@ -23,6 +24,14 @@ class StatesOfViewsTest(absltest.TestCase):
           search(), lambda x: x, storing.init(jnp.ones(2)),
           transform_non_params=lambda x: x,
       )
+
+  def test_vector_of_the_params(self):
+    tx, params = _layouts.flatten(alias.adam(0.1)), [jnp.ones(2), jnp.ones(1)]
+    state, _ = _state_utils.tree_map_params(
+        tx, lambda x: x + 1, tx.init(params), transform_non_params=lambda _: 'n'
+    )
+    self.assertEqual(state.count, 'n')
+    self.assertEqual(state.mu.tolist(), [1, 1, 1])
 
   def test_map_params_with_rest(self):
     params = {'a': jnp.ones(1), 'b': {'c': jnp.ones(2)}, 'd': None}
