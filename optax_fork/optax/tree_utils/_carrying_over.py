@@ -55,10 +55,12 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
 
   Fresh moments go on with the step count of the old state, so Adam hardly
   corrects their bias. The states of L-BFGS and of line searches, which compare
-  gradients, start fresh if one of their params does. Make a new state for
-  :func:`optax.flatten`, whose arrays do not say which params they are of. With
-  :class:`optax.MultiSteps`, carry a state over when it has just made a step,
-  not while it accumulates.
+  gradients, and of GaLore, which projects anew at some counts only, start fresh
+  if one of their params does. Make a new state for :func:`optax.flatten`, whose
+  arrays do not say which params they are of, and for
+  :func:`optax.contrib.acprop`, which divides by the moments of any count but 0.
+  With :class:`optax.MultiSteps` or :func:`optax.apply_every`, carry a state
+  over when it has just made a step, not while it accumulates.
 
   Args:
     old: the old state.

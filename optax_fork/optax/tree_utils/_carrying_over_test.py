@@ -11,6 +11,7 @@ from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 import numpy as np
+from optax import contrib
 from optax import tree
 from optax._src import alias
 from optax._src import combine
@@ -216,6 +217,9 @@ class CarryOverTest(parameterized.TestCase):
     test_utils.assert_trees_all_equal(found.state, new)
     search = linesearch.scale_by_backtracking_linesearch(9, store_grad=True)
     found = tree.carry_over(search.init(before), search.init(after))
+    self.assertEqual(found.carried, ())
+    galore = contrib.galore(0.1, rank=1)
+    found = tree.carry_over(galore.init(before), galore.init(after))
     self.assertEqual(found.carried, ())
 
   def test_more_layers(self):

@@ -76,7 +76,7 @@ def given(tree: Any) -> Any:
 def zeros_of_given(params: Any) -> Any:
   """Returns updates of zeros for the params as the caller gave them."""
   return jax.tree.map(
-      lambda x: None if leaf_kinds.is_static(x) else jnp.zeros_like(x),
+      lambda x: jnp.zeros_like(x) if leaf_kinds.is_numeric(x) else None,
       given(params),
   )
 
