@@ -9,6 +9,7 @@ Example: python -m optax_fork check --onto ../optax
 
 import argparse
 import pathlib
+import re
 
 import optax_fork
 from optax_fork import series
@@ -23,6 +24,7 @@ _LINES_OF_HOOKS = 220
 _LINES_OF_PROGRAMS = 12
 # How wide a line of a message may be: `git log` indents it by four.
 _WIDTH = 72
+_STATUS = r'not sent|ask first|#\d+|https://\S+'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -93,6 +95,19 @@ def _of_patch(patch: series.Patch, patches: list[series.Patch]) -> list[str]:
           f'{patch.beside("programs", ".py")} has {len(lines)} lines; at most'
           f' {_LINES_OF_PROGRAMS} are read.'
       )
+  if not re.match(r'[\w, -]+: \S', patch.subject):
+    problems.append(f'{patch.name}: a subject begins with the area, and ": ".')
+  if patch.status and not re.fullmatch(_STATUS, patch.status):
+    problems.append(
+        f'{patch.name} has the status {patch.status!r}: it is "not sent", "ask'
+        ' first", or a pull request, such as #9.'
+    )
+  problems += [
+      f'{patch.name}: this line looks like a trailer, but none is called so: '
+      + line
+      for line in patch.message.splitlines()
+      if re.match(r'[A-Z]\w+: \S', line)
+  ]
   return problems + [
       f'{patch.name}: this line of its message is longer than {_WIDTH}'
       f' columns: {line}'

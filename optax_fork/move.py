@@ -19,13 +19,6 @@ from optax_fork import pin
 from optax_fork import series
 from optax_fork import work_tree
 
-_NEXT = (
-    'python -m optax_fork export\n'
-    '  python -m optax_fork checkout\n'
-    '  python -m optax_fork check'
-)
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
       'version', metavar='VERSION', help='the release, which pip downloads'
@@ -50,11 +43,19 @@ def move(patches: pathlib.Path, version: str) -> str:
   found = series.read(patches)
   pin.write(version)
   _write_version(root, old, version)
-  undo = (
-      f'To drop the move:\n  git checkout -- {" ".join(names)}\n'
-      f'  git -C {tree} am --abort; git -C {tree} checkout -B series'
-      f' {work_tree.EXPORTED}\n  python -m optax_fork checkout'
-  )
+  left = f"""
+Left to you:
+  say it in CHANGELOG.md
+  python -m optax_fork export
+  python -m optax_fork checkout
+  python -m optax_fork check
+  git grep -n -F {old}, to say {version} where it is true of that
+  tox
+To drop the move, and then what you changed by hand:
+  git checkout -- {" ".join(names)}
+  git -C {tree} am --abort  # If one is under way.
+  git -C {tree} checkout -B series {work_tree.EXPORTED}
+  python -m optax_fork checkout"""
   with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
     fresh = pathlib.Path(scratch) / 'optax'
     work_tree.create(fresh, [])
@@ -72,8 +73,7 @@ def move(patches: pathlib.Path, version: str) -> str:
   except optax_fork.ForkError as error:
     raise optax_fork.ForkError(
         f'{error}\nResolve it in {tree}: `git add` the files and `git am'
-        ' --continue`, or `git am --skip` to leave the patch out. Then:\n '
-        f' {_NEXT}\n{undo}'
+        f' --continue`, or `git am --skip` to leave the patch out.{left}'
     ) from error
   subjects = git.lines(tree, 'log', '--format=%s', f'{work_tree.BASE}..HEAD')
   dropped = ''.join(
@@ -85,9 +85,7 @@ def move(patches: pathlib.Path, version: str) -> str:
   )
   return (
       f'{tree}: Optax {version}, then {len(subjects)} of {len(found)} patches'
-      f'{dropped}\nLeft to you:\n  {_NEXT}\n  say it in CHANGELOG.md, and run'
-      f' `tox`\n  git grep -n -F {old}, to say {version} where it is true of'
-      f' that\n{undo}'
+      f'{dropped}{left}'
   )
 
 

@@ -6,7 +6,7 @@ You are its author. Optax's checks run on it, and the text of the pull request
 is written to work/, with what is known about the threads that the patch
 answers. Nothing is pushed. `tox -e main` installs the programs that this needs.
 
-Example: python -m optax_fork send "muon: take" ../optax --author "NAME <EMAIL>"
+Example: python -m optax_fork send "galore: take" ../optax --author "NAME <EMAIL>"
 """
 
 import argparse
@@ -153,5 +153,5 @@ def _text(
   if needs := [f'- {other.subject}' for other in needed if not other.backport]:
     parts.append('\n'.join(['The branch has what it needs as well:', *needs]))
   parts.append(f'It passes on {start[:8]}: {", ".join(names)}.')
-  parts += [f'See {address}' for address in patch.see]
+  parts += [f'See {", ".join(patch.see)}'] * bool(patch.see)
   return '\n\n'.join(map(_unwrapped, parts)) + '\n'

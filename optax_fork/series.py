@@ -160,8 +160,8 @@ def read(directory: pathlib.Path) -> list[Patch]:
   if lost := sorted(there ^ set(names)):
     raise optax_fork.ForkError(
         f'{directory / SERIES} and the patches there differ: {", ".join(lost)}.'
-        ' `python -m optax_fork export` writes both; `git checkout -- patches`'
-        ' takes back what is not committed.'
+        ' `python -m optax_fork export` writes both; `git checkout -- patches'
+        ' && git clean -f patches` takes back what is not committed.'
     )
   if names != ordered(names):
     raise optax_fork.ForkError(

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A jitted step of L-BFGS is compiled twice.
 
-Values and dtypes of the states are the same, with x64 enabled or not.
+Updates, and the structure of the states, are the same.
 """
 
 import jax
