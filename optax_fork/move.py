@@ -19,6 +19,7 @@ from optax_fork import pin
 from optax_fork import series
 from optax_fork import work_tree
 
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
       'version', metavar='VERSION', help='the release, which pip downloads'
@@ -51,10 +52,10 @@ Left to you:
   python -m optax_fork check
   git grep -n -F {old}, to say {version} where it is true of that
   tox
-To drop the move, and then what you changed by hand:
+To drop the move:
   git checkout -- {" ".join(names)}
-  git -C {tree} am --abort  # If one is under way.
-  git -C {tree} checkout -B series {work_tree.EXPORTED}
+  git -C {tree} am --abort; git -C {tree} checkout -B series\
+ {work_tree.EXPORTED}
   python -m optax_fork checkout"""
   with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
     fresh = pathlib.Path(scratch) / 'optax'

@@ -6,7 +6,7 @@ You are its author. Optax's checks run on it, and the text of the pull request
 is written to work/, with what is known about the threads that the patch
 answers. Nothing is pushed. `tox -e main` installs the programs that this needs.
 
-Example: python -m optax_fork send "galore: take" ../optax --author "NAME <EMAIL>"
+Example: python -m optax_fork send "galore:" ../optax --author "NAME <EMAIL>"
 """
 
 import argparse

@@ -75,9 +75,9 @@ def given(tree: Any) -> Any:
 
 def zeros_of_given(params: Any) -> Any:
   """Returns updates of zeros for the params as the caller gave them."""
+  is_number = lambda x: leaf_kinds.is_discrete(x) or not leaf_kinds.is_static(x)
   return jax.tree.map(
-      lambda x: jnp.zeros_like(x) if leaf_kinds.is_numeric(x) else None,
-      given(params),
+      lambda x: jnp.zeros_like(x) if is_number(x) else None, given(params)
   )
 
 
