@@ -74,11 +74,13 @@ class FlatParams:
         continue
       if all(whole.leaves[n] is x for n, x in own):
         return whole, places
-      leaves = list(map(dict(own).get, range(len(whole.leaves)), whole.leaves))
-      found.append((FlatParams(whole.treedef.unflatten(leaves)), places))
-    if found and not self.is_whole:
-      return found[0]  # A wrapper that compiles, say, has leaves of its own.
-    return self, list(range(len(self.leaves)))
+      found.append((whole, dict(own), places))
+    if self.is_whole or not found:
+      return self, list(range(len(self.leaves)))
+    # A wrapper that compiles, say, has leaves of its own.
+    whole, own, places = found[0]
+    leaves = [own.get(n, x) for n, x in enumerate(whole.leaves)]
+    return FlatParams(whole.treedef.unflatten(leaves)), places
 
   @functools.cached_property
   def holes(self) -> list[bool]:

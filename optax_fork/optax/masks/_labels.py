@@ -50,15 +50,17 @@ class Labels(_base.Chooser):
         continue
       mask = _to_mask(selector)
       mask.check(whole)
+      if i in used:
+        continue
       chosen = whole.once(mask.choose)
-      if i not in used and any(chosen):
+      if any(chosen):
         n = chosen.index(True)
         raise ValueError(
             f'{self!r}: {selector!r} is never the first to match:'
             f' {whole.paths[n]!r}, for example, matches'
             f' {self.labels[rows[n]][0]!r} before.'
         )
-      if not any(chosen) and not isinstance(mask, _by_leaf.LeafMask):
+      if not isinstance(mask, _by_leaf.LeafMask):
         raise ValueError(f'{self!r}: {selector!r} chooses none of the params.')
 
   def all_labels(self) -> list[Any]:
