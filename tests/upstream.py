@@ -3,10 +3,9 @@
 """Runs Optax's own tests on the installed fork.
 
 `python -m tests.upstream [--full | --rest] [ARGUMENT ...]`: tests of the
-modules that the fork changes, but for the long ones below. With `--full`, all
-tests of all modules; with `--rest`, those that the short form leaves out, which
-compile more than they compute, and so with less of XLA. Other arguments are
-pytest's.
+modules that the fork changes, but for the long ones below; with `--rest`, those
+that this leaves out; with `--full`, all, and with XLA as users have it. Other
+arguments are pytest's.
 """
 
 import os
@@ -122,7 +121,7 @@ def main(arguments: list[str]) -> int:
   options += [f'--confcutdir={_PACKAGES}']  # Not what is for our own tests.
   is_short = not {'--full', '--rest'} & set(arguments)
   modules = _touched() if is_short else ['optax']
-  if '--rest' in arguments:
+  if '--full' not in arguments:
     os.environ['XLA_FLAGS'] = ' '.join(compilation_cache.cheap_flags())
   # Many tests compile the same programs; this saves a third of the time.
   with tempfile.TemporaryDirectory() as cache:

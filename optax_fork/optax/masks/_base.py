@@ -49,8 +49,7 @@ class FlatParams:
   @functools.cached_property
   def is_expected(self) -> list[bool]:
     """Whether leaves may be looked for: None may stand for a param."""
-    leaves = zip(self.is_choosable, self.leaves)
-    return [is_choosable or leaf is None for is_choosable, leaf in leaves]
+    return [x or y is None for x, y in zip(self.is_choosable, self.leaves)]
 
   @functools.cached_property
   def is_whole(self) -> bool:

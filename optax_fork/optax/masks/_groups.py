@@ -16,6 +16,7 @@ from optax.masks import _base
 from optax.masks import _labels
 from optax.transforms import _combining
 from optax.transforms import _leaf_numbers
+from optax.transforms import _masking
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,9 +33,7 @@ class _Group:
   @property
   def trained(self) -> Any:
     """1 for what is trained and 0 for what is frozen, which may be rows."""
-    if isinstance(self.lr_mult, tuple):
-      return tuple(float(x != 0) for x in self.lr_mult)
-    return float(not self.frozen)
+    return 1.0 * np.not_equal(self.lr_mult, 0)
 
   def __str__(self):
     if self.frozen:
@@ -106,6 +105,8 @@ class _Groups(_labels.Labels):
     )
 
     def init_fn(params):
+      # It says what is wrong with the table, for these params.
+      _masking._resolve(self, params)  # pylint: disable=protected-access
       state = tx.init(params)
       # Only now, since `inject_hyperparams` makes its optimizer in `init`.
       if not decay.is_used and any(x.weight_decay for x in self.all_labels()):
@@ -228,16 +229,10 @@ def groups(
     <https://github.com/google-deepmind/optax/issues/59>`_ and `jax#3296
     <https://github.com/jax-ml/jax/issues/3296>`_.
   """
-  if not isinstance(rows, Mapping):
-    raise TypeError(f'masks.groups takes a mapping, found {rows!r}.')
-  if not rows:
-    raise ValueError('masks.groups takes at least one row.')
+  _labels.check_rows('masks.groups', rows)
   rest = _make_group('the rest', {}, weight_decay)
   labels = tuple(
-      (
-          _labels.check_selector('masks.groups', selector),
-          _make_group(f'the row of {selector!r}', row, weight_decay),
-      )
+      (selector, _make_group(f'the row of {selector!r}', row, weight_decay))
       for selector, row in rows.items()
   )
   return _Groups(labels, rest)
@@ -259,9 +254,7 @@ def _make_group(name: str, row: Any, weight_decay: float) -> _Group:
           ' `optax.partition`.'
       )
     array = np.asarray(number)
-    is_real = any(
-        jnp.issubdtype(array.dtype, kind) for kind in (np.integer, np.floating)
-    )
+    is_real = jnp.isdtype(array.dtype, ('integral', 'real floating'))
     is_shape = array.ndim == 0 or key == 'lr_mult' and array.ndim == 1
     if not (is_real and is_shape and np.isfinite(array).all()):
       raise ValueError(

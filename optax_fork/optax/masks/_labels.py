@@ -4,6 +4,7 @@
 
 from collections.abc import Callable, Hashable, Mapping
 import dataclasses
+import itertools
 from typing import Any, Union
 
 from optax._src import base
@@ -29,17 +30,16 @@ class Labels(_base.Chooser):
   def _find_rows(self, flat):
     """Finds the first row that chooses each leaf, -1 for the default."""
     rows = [-1] * len(flat.leaves)
-    left = [n for n, x in enumerate(flat.is_expected) if x]
+    left = dict.fromkeys(n for n, x in enumerate(flat.is_expected) if x)
     for i, (selector, _) in enumerate(self.labels):
       if isinstance(selector, str):
         matches = _by_path.compile_pattern(selector).fullmatch
-        found = [n for n in left if matches(flat.paths[n])]
+        chosen = map(matches, map(flat.paths.__getitem__, left))
       else:
-        chosen = flat.once(selector.choose)
-        found = [n for n in left if chosen[n]]
-      for n in found:
+        chosen = map(flat.once(selector.choose).__getitem__, left)
+      for n in list(itertools.compress(left, chosen)):
         rows[n] = i
-      left = [n for n in left if rows[n] < 0] if found else left
+        del left[n]
     return rows
 
   def check(self, whole):
@@ -75,15 +75,20 @@ class Labels(_base.Chooser):
     return f'labels({self.show_labels()}{default})'
 
 
-def check_selector(name: str, selector: Selector) -> Selector:
-  """Raises an error if something is neither a pattern nor a mask."""
-  if not isinstance(selector, (str, _algebra.Mask)):
-    raise TypeError(
-        f'{name} takes regular expressions as strings, or masks of'
-        f' `optax.masks`, found {selector!r} of type {type(selector).__name__}.'
-    )
-  _to_mask(selector)  # It says if it is not a regular expression.
-  return selector
+def check_rows(name: str, rows: Mapping[Selector, Any]) -> None:
+  """Raises an error if there are no rows, or one without pattern or mask."""
+  if not isinstance(rows, Mapping):
+    raise TypeError(f'{name} takes a mapping, found {rows!r}.')
+  if not rows:
+    raise ValueError(f'{name} takes at least one row.')
+  for selector in rows:
+    if not isinstance(selector, (str, _algebra.Mask)):
+      raise TypeError(
+          f'{name} takes regular expressions as strings, or masks of'
+          f' `optax.masks`, found {selector!r} of type'
+          f' {type(selector).__name__}.'
+      )
+    _to_mask(selector)  # It says if it is not a regular expression.
 
 
 def _to_mask(selector: Selector) -> _algebra.Mask:
@@ -127,17 +132,11 @@ def labels(
     ...     {'sgd': optax.sgd(0.1), 'adam': optax.adam(1e-3)}, labels
     ... )
   """
-  if not isinstance(rows, Mapping):
-    raise TypeError(f'masks.labels takes a mapping, found {rows!r}.')
-  if not rows:
-    raise ValueError('masks.labels takes at least one pattern.')
+  check_rows('masks.labels', rows)
   for label in (*rows.values(), default):
     if type(label) in (dict, list, tuple):
       raise TypeError(
           f'masks.labels: {label!r} cannot be a label, since it is a tree. Give'
           ' a string.'
       )
-  return Labels(
-      tuple((check_selector('masks.labels', s), x) for s, x in rows.items()),
-      default,
-  )
+  return Labels(tuple(rows.items()), default)

@@ -12,7 +12,6 @@ from optax._src import base
 from optax._src.models import views
 from optax._src import params_fn
 from optax._src import wrappers
-from optax.tree_utils import _state_utils
 
 
 class LeafNumbers(params_fn.ParamsFn):
@@ -82,19 +81,11 @@ def add_decayed_weights(
 def _for_each_leaf(
     numbers: Any, update: Callable[..., Any]
 ) -> base.GradientTransformation:
-
-  def init_fn(params):
-    # The placeholder of `tree_map_params` has none of the leaves.
-    # pylint: disable-next=protected-access
-    if not isinstance(params, _state_utils._ParamsPlaceholder):
-      numbers(params)  # It says if there is none for some leaf.
-    return base.EmptyState()
-
   def update_fn(updates, state, params=None):
     like = params_fn.pick(numbers, updates, params)
     return update(numbers(like), updates, params), state
 
-  return base.GradientTransformation(init_fn, update_fn)
+  return base.GradientTransformation(base.init_empty_state, update_fn)
 
 
 def _map(fn: Callable[..., Any], *trees: Any) -> Any:
