@@ -137,7 +137,7 @@ def _text(
   """
   start, before, commit = commits
   problem, *changes = re.split(r'\n{2,}', patch.message)
-  fails, stays, program = patch.program()
+  fails, program = patch.program()
   parts = [patch.subject, '## What happens', problem]
   parts.append(f'```python\n# {fails}\n\n{program}```')
   with_needed = ' with what it needs' * (before != start)
@@ -148,7 +148,7 @@ def _text(
     upstream.go_to(cloned, revision)
     _, shown = upstream.run_program(cloned, program)
     parts += [said, f'```text\n{shown}\n```']
-  parts += ['## What changes', *changes, '## What does not change', stays]
+  parts += ['## What changes', *changes]
   *needed, _ = series.with_needed(patch, patches)
   if needs := [f'- {other.subject}' for other in needed if not other.backport]:
     parts.append('\n'.join(['The branch has what it needs as well:', *needs]))

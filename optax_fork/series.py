@@ -90,20 +90,19 @@ class Patch:  # pylint: disable=too-many-instance-attributes
     """Where something lies that has its name, if there is such a file."""
     return self.path.parents[1] / folder / f'{self.path.stem}{suffix}'
 
-  def program(self) -> tuple[str, str, str]:
-    """Returns what fails without it, what stays as it is, and a program."""
+  def program(self) -> tuple[str, str]:
+    """Returns what fails without the patch, and a program that shows it."""
     path = self.beside('programs', '.py')
     text = path.read_text('utf-8') if path.exists() else ''
     tree = ast.parse(text, str(path))
-    fails, _, stays = (ast.get_docstring(tree) or '').partition('\n\n')
-    if not stays or '\n' in fails:
+    fails = ast.get_docstring(tree)
+    if not fails or '\n' in fails:
       raise optax_fork.ForkError(
           f'{path} has to be a program that fails without {self.name}, with a'
-          ' docstring whose first line says what fails, and the others what the'
-          ' patch leaves unchanged.'
+          ' docstring of one line that says what fails.'
       )
     lines = text.splitlines()[tree.body[0].end_lineno :]
-    return fails, stays, '\n'.join(lines).strip() + '\n'
+    return fails, '\n'.join(lines).strip() + '\n'
 
 
 def find() -> pathlib.Path:

@@ -192,7 +192,7 @@ def check(
   passed.touch()
   called, program = 'the whole fork', ''
   if patch:
-    called, (*_, program) = patch.name, patch.program()
+    called, (_, program) = patch.name, patch.program()
   problems = []
   for name in names if patch else [x for x in names if x != 'program']:
     key = '\n'.join([name, program * (name == 'program'), *known])

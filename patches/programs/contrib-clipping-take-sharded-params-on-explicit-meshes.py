@@ -1,9 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Muon, GaLore and adaptive_grad_clip fail if a param is sharded.
-
-Programs without explicit axes give the same results, bit for bit.
-"""
+"""Muon, GaLore and adaptive_grad_clip fail if a param is sharded."""
 
 import jax
 import jax.numpy as jnp

@@ -1,9 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""selective_transform freezes all params if its mask is a function.
-
-Masks that are trees work as before.
-"""
+"""selective_transform freezes all params if its mask is a function."""
 
 import jax.numpy as jnp
 import optax

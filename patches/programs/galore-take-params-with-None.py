@@ -1,9 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""GaLore fails on params with None in place of a leaf.
-
-The updates of params without None are the same.
-"""
+"""GaLore fails on params with None in place of a leaf."""
 
 import jax
 import jax.numpy as jnp

@@ -1,9 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A step that donates its state deletes the rate that the user gave.
-
-Values are the same, and so is the structure of the states.
-"""
+"""A step that donates its state deletes the rate that the user gave."""
 
 import jax
 import jax.numpy as jnp

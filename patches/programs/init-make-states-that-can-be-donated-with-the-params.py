@@ -1,9 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A jitted step of Prodigy that donates state and params fails.
-
-Values are the same, and so is the structure of the states.
-"""
+"""A jitted step of Prodigy that donates state and params fails."""
 
 import jax
 import jax.numpy as jnp

@@ -1,10 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Inside inject_hyperparams, a mask function turns weight decay off.
-
-Callables in other arguments are schedules, as before. `static_args` and
-masks that are trees of bools work as before.
-"""
+"""Inside inject_hyperparams, a mask function turns weight decay off."""
 
 import jax
 import jax.numpy as jnp

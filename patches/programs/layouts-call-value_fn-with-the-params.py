@@ -1,9 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""`flatten(lbfgs())` calls the loss with a vector, so the loss fails.
-
-Without a `value_fn`, nothing changes.
-"""
+"""`flatten(lbfgs())` calls the loss with a vector, so the loss fails."""
 
 import jax
 import jax.numpy as jnp

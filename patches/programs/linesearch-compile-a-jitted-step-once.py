@@ -1,9 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A jitted step of L-BFGS is compiled twice.
-
-Updates, and the structure of the states, are the same.
-"""
+"""A jitted step of L-BFGS is compiled twice."""
 
 import jax
 import jax.numpy as jnp

@@ -1,10 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A line search takes no function with an auxiliary output.
-
-Without `has_aux`, programs and states are the same. The loop of
-`zoom_linesearch` can be written as before.
-"""
+"""A line search takes no function with an auxiliary output."""
 
 import jax.numpy as jnp
 import optax

@@ -1,10 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""masked fails with a mask function that is a PyTree.
-
-Trees of bools, plain functions and `functools.partial` work as before. So do
-labels that cannot be called.
-"""
+"""masked fails with a mask function that is a PyTree."""
 
 import jax
 import jax.numpy as jnp

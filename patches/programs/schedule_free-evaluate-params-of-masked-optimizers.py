@@ -1,9 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""schedule_free_eval_params fails on the state of a masked optimizer.
-
-The state of `schedule_free` itself gives the same params, bit for bit.
-"""
+"""schedule_free_eval_params fails on the state of a masked optimizer."""
 
 import jax.numpy as jnp
 import optax

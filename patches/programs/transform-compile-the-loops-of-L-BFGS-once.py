@@ -1,9 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Outside of jit, each step of L-BFGS is traced and compiled again.
-
-A jitted step is the same program as before.
-"""
+"""Outside of jit, each step of L-BFGS is traced and compiled again."""
 
 import jax
 import jax.numpy as jnp

@@ -1,10 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""tree_map_params fails on the state of a masked optimizer.
-
-States that hold all params are mapped as before, and `is_leaf` still decides
-where it is given.
-"""
+"""tree_map_params fails on the state of a masked optimizer."""
 
 import jax.numpy as jnp
 import optax

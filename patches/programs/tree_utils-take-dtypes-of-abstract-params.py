@@ -1,9 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""tx.init of abstract params fails inside inject_hyperparams.
-
-Dtypes of arrays and numbers are the same.
-"""
+"""tx.init of abstract params fails inside inject_hyperparams."""
 
 import jax
 import jax.numpy as jnp

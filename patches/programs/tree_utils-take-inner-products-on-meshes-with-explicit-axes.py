@@ -1,9 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Inner products of sharded arrays fail if one axis of two is explicit.
-
-Programs without explicit axes give the same results, bit for bit.
-"""
+"""Inner products of sharded arrays fail if one axis of two is explicit."""
 
 import jax
 import jax.numpy as jnp

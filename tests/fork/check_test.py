@@ -22,7 +22,7 @@ _ADD, _SET = (
 )
 _PROGRAM = 'patches/programs/transforms-add-X.py'
 _ONLY_SET = r'to_send/transforms-set-X.patch\n'
-_LONG = '"""A.\n\nB."""\n' + 'print(1)\n' * 13
+_LONG = '"""A."""\n' + 'print(1)\n' * 13
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ _LONG = '"""A.\n\nB."""\n' + 'print(1)\n' * 13
         ('patches/threads.md', '^.*1 .*', '', 'has no row for https://example'),
         ('CHANGELOG.md', '^## 0.*', '', 'has no section for'),
         (_PROGRAM, r'(?s)\A.+', _LONG, 'has 13 lines; at most 12'),
-        (_PROGRAM, r'(?s)too small.*"""', 'x."""', 'whose first line says'),
+        (_PROGRAM, r'too small', 'too\\nsmall', 'docstring of one line'),
     ],
 )  # fmt: skip
 def test_damage_is_named(fork, name, old, new, said):

@@ -39,10 +39,7 @@ _README = """Optax, which they are applied in order to Optax 0.2.8.
 <!-- The end of the series. -->
 """
 _PROGRAM = '''# A license.
-"""X is too small.
-
-Everything else.
-"""
+"""X is too small."""
 
 import pathlib
 text = pathlib.Path('optax/transforms/_x.py').read_text()

@@ -124,7 +124,6 @@ def test_branch_has_the_patch_and_what_it_needs(fork, run):
       f'On main ({head}) with what it needs:\n\n```text\nX is X = 1\n\nAssert',
       'With this change:\n\n```text\nX is X = 2\n```',
       '## What changes\n\nAdd it:\n- one,\n- and more.',
-      '## What does not change\n\nEverything else.',
       '- transforms: add X',
       f'It passes on {head}: flake8, ruff, ',
   ):
