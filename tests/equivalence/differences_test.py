@@ -262,6 +262,12 @@ class ViewsTest(parameterized.TestCase):
         for library in (pristine.load(), optax)
     ]
     self.assertEqual(found, [(jnp.int8, True), (jnp.int32, False)])
+    leaf = jnp.array([1.0, 2**-5], jnp.bfloat16)
+    found = [
+        jax.jit(lambda x, f=library.tree.vdot: f(x, x).astype(jnp.float32))
+        for library in (pristine.load(), optax)
+    ]
+    self.assertEqual([float(f(leaf)) for f in found], [1 + 2**-10, 1.0])
 
   @pytest.mark.sent
   def test_sum_of_many_leaves(self):

@@ -75,10 +75,14 @@ def given(tree: Any) -> Any:
 
 def zeros_of_given(params: Any) -> Any:
   """Returns updates of zeros for the params as the caller gave them."""
-  is_number = lambda x: leaf_kinds.is_discrete(x) or not leaf_kinds.is_static(x)
-  return jax.tree.map(
-      lambda x: jnp.zeros_like(x) if is_number(x) else None, given(params)
-  )
+
+  def zeros(x):
+    is_number = leaf_kinds.is_discrete(x) or not leaf_kinds.is_static(x)
+    if leaf_kinds.is_array(x) and x.dtype.kind in 'OSUMm':  # None of JAX's.
+      is_number = False
+    return jnp.zeros_like(x) if is_number else None
+
+  return jax.tree.map(zeros, given(params))
 
 
 def like_updates(
