@@ -3,6 +3,7 @@
 """Tests that raw models train as their params do."""
 
 import dataclasses
+import functools
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -66,7 +67,10 @@ class RawOptimizersTest(parameterized.TestCase):
     self.assertIs(params.fast.activation, model.activation)
     self.assertIs(params.slow.activation, model.activation)
 
-  @parameterized.parameters([None], [_accumulation.skip_not_finite])
+  @parameterized.parameters(
+      [None],
+      [functools.partial(_accumulation.skip_large_updates, max_squared_norm=9)],
+  )
   def test_multi_steps(self, should_skip_update_fn):
     optimizer = _accumulation.MultiSteps(
         alias.adamw(0.1), 2, should_skip_update_fn=should_skip_update_fn

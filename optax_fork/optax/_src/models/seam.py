@@ -74,15 +74,17 @@ def given(tree: Any) -> Any:
 
 
 def zeros_of_given(params: Any) -> Any:
-  """Returns updates of zeros for the params as the caller gave them."""
+  """Returns zeros for what the caller gave, if all of that are numbers.
 
-  def zeros(x):
-    is_number = leaf_kinds.is_discrete(x) or not leaf_kinds.is_static(x)
-    if leaf_kinds.is_array(x) and x.dtype.kind in 'OSUMm':  # None of JAX's.
-      is_number = False
-    return jnp.zeros_like(x) if is_number else None
-
-  return jax.tree.map(zeros, given(params))
+  Args:
+    params: what ``init`` sees. With leaves of other kinds, zeros are like it.
+  """
+  tree = given(params)
+  is_number = lambda x: isinstance(x, (int, float, complex)) or (
+      leaf_kinds.is_array(x) and jnp.isdtype(x.dtype, ('bool', 'numeric'))
+  )
+  are_numbers = all(map(is_number, jax.tree.leaves(tree)))
+  return jax.tree.map(jnp.zeros_like, tree if are_numbers else params)
 
 
 def like_updates(
