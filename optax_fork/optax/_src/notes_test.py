@@ -8,11 +8,15 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from optax._src.models import raw_model_test_case
 
-_TREE = {'w': jnp.ones(2), 'b': jnp.ones(2)}
 _ORDER = 'the gradients, the state and the params, in this order: the '
+
+
+def _tree():
+  return {'w': jnp.ones(2), 'b': jnp.ones(2)}
 
 
 def _update(tx, grads, params):
@@ -41,7 +45,7 @@ class ArgumentsTest(absltest.TestCase):
         return updates / 2, state
 
     optimizer = optax.chain(Halve(), optax.MultiSteps(optax.sgd(1.0), 1))
-    updates, _ = _update(optimizer, jnp.ones(2), jnp.ones(2))
+    updates, _ = _update(optimizer, np.ones(2), np.ones(2))
     self.assertEqual(updates.tolist(), [-0.5, -0.5])
 
 
@@ -62,10 +66,10 @@ class NoteTest(parameterized.TestCase):
       self.assertRegex(notes[0], note)
 
   @parameterized.parameters(
-      ({'w': jnp.ones(2), 'b': 0.5}, None, ValueError,
+      ({'w': np.ones(2), 'b': 0.5}, None, ValueError,
        "0.5 at 'b' is a Python float beside arrays, so it counts as a param,"
        r'.*static=True.* array, .*init\(eqx.filter'),
-      ({'w': jnp.ones(2), 'b': 0.5, 'n': 3}, 0.8, TypeError,
+      ({'w': np.ones(2), 'b': 0.5, 'n': 3}, 0.8, TypeError,
        "0.5 at 'b' is a Python float .* functions .* use an array"),
   )
   def test_python_float(self, params, grad, error, note):
@@ -90,12 +94,12 @@ class NoteTest(parameterized.TestCase):
     for tx, error in (
         (optax.lbfgs(), ValueError), (optax.scale_by_lbfgs(), TypeError)
     ):
-      update = lambda tx=tx: tx.update(_TREE, tx.init(_TREE))
+      update = lambda tx=tx: tx.update(_tree(), tx.init(_tree()))
       self._assert_noted(update, error, 'no params.*value_fn=')
 
   def test_pair_as_updates(self):
-    pair = _update(optax.adam(0.1), _TREE, _TREE)
-    apply = lambda: optax.apply_updates(_TREE, pair)
+    pair = _update(optax.adam(0.1), _tree(), _tree())
+    apply = lambda: optax.apply_updates(_tree(), pair)
     self._assert_noted(apply, ValueError, 'returns a pair')
 
   def test_optimizer_as_a_factory(self):
@@ -114,7 +118,7 @@ class NoteTest(parameterized.TestCase):
         optax.selective_transform(optax.sgd(0.1), train_mask=fn),
         optax.partition({True: optax.sgd(0.1)}, fn),
     ):
-      self._assert_noted(lambda tx=tx: tx.init(_TREE), error, note)
+      self._assert_noted(lambda tx=tx: tx.init(_tree()), error, note)
 
   @parameterized.parameters(
       (lambda p: jnp.sum(p['w'] * p['b']), TypeError),
@@ -127,7 +131,7 @@ class NoteTest(parameterized.TestCase):
         optax.partition({0: optax.set_to_zero(), 1: tx}, {'w': 1, 'b': 0}),
     ):
       self._assert_noted(
-          lambda tx=masked: _update(tx, _TREE, _TREE), error,
+          lambda tx=masked: _update(tx, _tree(), _tree()), error,
           r"MaskedNode at 'b'.*update\(value_fn=loss\)",
       )
 
@@ -141,15 +145,15 @@ class NoteTest(parameterized.TestCase):
           optax.chain(
               optax.masked(optax.sgd(0.1, 0.9), {'w': True, 'b': False}),
               _close_over(lambda params: params + 1),
-          ), _TREE, _TREE,
+          ), _tree(), _tree(),
       ), TypeError),
       # A trained param lacks a gradient.
       (lambda: _update(
           optax.masked(optax.adam(0.1), {'w': True, 'b': False}),
-          {'w': None, 'b': jnp.ones(2)}, _TREE,
+          {'w': None, 'b': np.ones(2)}, _tree(),
       ), ValueError),
       # A state may be like the params.
-      (lambda: optax.trace(0.9).update(_TREE, _TREE, _TREE), AttributeError),
+      (lambda: optax.trace(0.9).update(*[_tree()] * 3), AttributeError),
       # These trees cannot be flattened.
       (lambda: optax.sgd(0.1).update({'w': 1.0, 1: 1.0}, (), {}), ValueError),
   )  # fmt: skip
@@ -170,7 +174,7 @@ class NoteTest(parameterized.TestCase):
     tx = optax.GradientTransformation(lambda params: params, fail)
     for tx in (tx, optax.masked(tx, True)):
       with self.assertRaises(Diverged) as caught:
-        tx.update(_TREE, tx.init(_TREE))
+        tx.update(_tree(), tx.init(_tree()))
       self.assertIs(caught.exception, error)
       self.assertFalse(getattr(error, '__notes__', None))
       self.assertIsNone(error.__cause__)

@@ -54,11 +54,13 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   ``optax.tree.set(found.state, learning_rate=1e-3)``.
 
   Fresh moments go on with the step count of the old state, so Adam hardly
-  corrects their bias. The states of L-BFGS and of line searches, which compare
-  gradients, and of GaLore, which projects anew at some counts only, start fresh
-  if one of their params does. Make a new state for :func:`optax.flatten`, whose
-  arrays do not say which params they are of, and for
-  :func:`optax.contrib.acprop`, which divides by the moments of any count but 0.
+  corrects their bias. Some states start fresh if one of their params does, or
+  is dropped: those of L-BFGS and of line searches, which compare gradients, of
+  GaLore, which projects anew at some counts only, and of Prodigy, D-Adaptation
+  and Momo, which keep sums over all params. Make a new state for
+  :func:`optax.flatten`, whose arrays do not say which params they are of, and
+  for :func:`optax.contrib.acprop`, and :func:`optax.contrib.adopt` without
+  clipping, which divide by the moments of any count but 0.
   With :class:`optax.MultiSteps` or :func:`optax.apply_every`, carry a state
   over when it has just made a step, not while it accumulates.
 

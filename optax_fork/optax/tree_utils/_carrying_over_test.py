@@ -206,7 +206,7 @@ class CarryOverTest(parameterized.TestCase):
       (_PARAMS, _PARAMS | {'a': None}),
       (_PARAMS, _PARAMS | {'c': jnp.zeros(5)}),
   )
-  def test_gradients_of_other_params_are_not_compared(self, before, after):
+  def test_states_of_all_params_start_fresh(self, before, after):
     solver = alias.lbfgs()
     fresh = solver.init(before)
     old = tree.set(fresh, value=1.0)
@@ -218,9 +218,12 @@ class CarryOverTest(parameterized.TestCase):
     search = linesearch.scale_by_backtracking_linesearch(9, store_grad=True)
     found = tree.carry_over(search.init(before), search.init(after))
     self.assertEqual(found.carried, ())
-    galore = contrib.galore(0.1, rank=1)
-    found = tree.carry_over(galore.init(before), galore.init(after))
-    self.assertEqual(found.carried, ())
+    for tx in (
+        contrib.galore(0.1, rank=1), contrib.prodigy(), contrib.dadapt_adamw(),
+        contrib.momo(), contrib.momo_adam(),
+    ):  # fmt: skip
+      found = tree.carry_over(tx.init(before), tx.init(after))
+      self.assertEqual(found.carried, ())
 
   def test_more_layers(self):
     for make in (list, tuple):

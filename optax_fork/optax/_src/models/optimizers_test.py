@@ -8,6 +8,7 @@ import functools
 from absl.testing import absltest
 from absl.testing import parameterized
 import jax
+import jax.numpy as jnp
 import numpy as np
 from optax._src import alias
 from optax._src import alias_test
@@ -92,6 +93,20 @@ class RawOptimizersTest(parameterized.TestCase):
     test_utils.assert_trees_all_equal(new_model.params(), expected_params)
     test_utils.assert_trees_all_equal(state, expected_state)
     self.assertIs(new_model.activation, model.activation)
+
+  def test_first_updates_that_decide_to_skip(self):
+    """An update for an integer may come; one for such a float is an error."""
+    seen = []
+
+    def should_skip(updates, *_):
+      seen.append(updates)
+      return jnp.array(False), ()
+
+    model = {'w': jnp.ones(2, jnp.bfloat16), 'n': 3, 'p': 0.5}
+    for params in (model, model | {'f': jnp.tanh}):
+      _accumulation.MultiSteps(alias.sgd(0.1), 2, True, should_skip).init(params)
+    self.assertEqual([x['n'] for x in seen], [0, None])
+    self.assertEqual([x['p'] for x in seen], [None, None])
 
   def test_multi_steps_of_a_line_search(self):
     optimizer = _accumulation.MultiSteps(alias.lbfgs(), 1)

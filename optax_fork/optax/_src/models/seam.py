@@ -74,17 +74,22 @@ def given(tree: Any) -> Any:
 
 
 def zeros_of_given(params: Any) -> Any:
-  """Returns zeros for what the caller gave, if all of that are numbers.
+  """Returns zeros like the params, and like integers where all are numbers.
 
   Args:
-    params: what ``init`` sees. With leaves of other kinds, zeros are like it.
+    params: what ``init`` sees of what the caller gave.
   """
   tree = given(params)
   is_number = lambda x: isinstance(x, (int, float, complex)) or (
       leaf_kinds.is_array(x) and jnp.isdtype(x.dtype, ('bool', 'numeric'))
   )
-  are_numbers = all(map(is_number, jax.tree.leaves(tree)))
-  return jax.tree.map(jnp.zeros_like, tree if are_numbers else params)
+  if not all(map(is_number, jax.tree.leaves(tree))):
+    tree = params
+  is_wanted = lambda p, x: p is not None or leaf_kinds.is_discrete(x)
+  return jax.tree.map(
+      lambda p, x: jnp.zeros_like(x) if is_wanted(p, x) else None,
+      params, tree, is_leaf=lambda p: p is None,
+  )  # fmt: skip
 
 
 def like_updates(
