@@ -54,13 +54,11 @@ class _Groups(_labels.Labels):
   def choose(self, flat):
     groups = super().choose(flat)
     for i, (leaf, group) in enumerate(zip(flat.leaves, groups, strict=True)):
-      lr_mult = group.lr_mult
-      if not flat.is_choosable[i] or not isinstance(lr_mult, tuple):
-        continue
-      if jnp.shape(leaf)[:1] != (len(lr_mult),):
+      is_stack = flat.is_choosable[i] and isinstance(group.lr_mult, tuple)
+      if is_stack and jnp.shape(leaf)[:1] != (len(group.lr_mult),):
         raise ValueError(
-            f"{self!r}: 'lr_mult' has {len(lr_mult)} numbers, one for each of"
-            f' stacked layers, but {flat.paths[i]!r} has the shape'
+            f"{self!r}: 'lr_mult' has {len(group.lr_mult)} numbers, one for each"
+            f' of stacked layers, but {flat.paths[i]!r} has the shape'
             f' {jnp.shape(leaf)}. Choose only stacked params, or give a number.'
         )
     return groups
@@ -137,8 +135,7 @@ class _Column(_base.Chooser, _leaf_numbers.LeafNumbers):
   use = 'as a weight decay'
 
   def choose(self, flat):
-    groups = flat.once(self.groups.choose)
-    values = (getattr(group, self.name) for group in groups)
+    values = (getattr(x, self.name) for x in flat.once(self.groups.choose))
     return [np.asarray(x) if isinstance(x, tuple) else x for x in values]
 
   def check(self, whole):

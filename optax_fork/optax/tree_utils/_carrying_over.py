@@ -172,12 +172,10 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   rows = collections.Counter((what, field) for what, field, _ in notes)
   table = [['what', 'field', 'leaves']]
   table += ([*row, str(count)] for row, count in sorted(rows.items()))
-  carried, fresh, dropped = (
-      tuple(path for what, _, path in notes if what == wanted)
-      for wanted in ('carried', 'fresh', 'dropped')
-  )
+  whats = 'carried', 'fresh', 'dropped'
+  paths = (tuple(path for w, _, path in notes if w == what) for what in whats)
   text = '\n'.join(tree_differences.align_columns(table, '<<>'))
-  return CarriedOver(state, carried, fresh, dropped, text)
+  return CarriedOver(state, *paths, text)
 
 
 def _as_in_new(old: Any, new: Any) -> Any:

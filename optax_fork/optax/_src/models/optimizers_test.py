@@ -103,8 +103,9 @@ class RawOptimizersTest(parameterized.TestCase):
       return jnp.array(False), ()
 
     model = {'w': jnp.ones(2, jnp.bfloat16), 'n': 3, 'p': 0.5}
+    optimizer = _accumulation.MultiSteps(alias.sgd(0.1), 2, True, should_skip)
     for params in (model, model | {'f': jnp.tanh}):
-      _accumulation.MultiSteps(alias.sgd(0.1), 2, True, should_skip).init(params)
+      optimizer.init(params)
     self.assertEqual([x['n'] for x in seen], [0, None])
     self.assertEqual([x['p'] for x in seen], [None, None])
 

@@ -85,11 +85,10 @@ def zeros_of_given(params: Any) -> Any:
   )
   if not all(map(is_number, jax.tree.leaves(tree))):
     tree = params
-  is_wanted = lambda p, x: p is not None or leaf_kinds.is_discrete(x)
-  return jax.tree.map(
-      lambda p, x: jnp.zeros_like(x) if is_wanted(p, x) else None,
-      params, tree, is_leaf=lambda p: p is None,
-  )  # fmt: skip
+  zeros = lambda p, x: (
+      None if p is None and not leaf_kinds.is_discrete(x) else jnp.zeros_like(x)
+  )
+  return jax.tree.map(zeros, params, tree, is_leaf=lambda p: p is None)
 
 
 def like_updates(
