@@ -57,8 +57,8 @@ class _Groups(_labels.Labels):
       is_stack = flat.is_choosable[i] and isinstance(group.lr_mult, tuple)
       if is_stack and jnp.shape(leaf)[:1] != (len(group.lr_mult),):
         raise ValueError(
-            f"{self!r}: 'lr_mult' has {len(group.lr_mult)} numbers, one for each"
-            f' of stacked layers, but {flat.paths[i]!r} has the shape'
+            f"{self!r}: 'lr_mult' has {len(group.lr_mult)} numbers, one for"
+            f' each of stacked layers, but {flat.paths[i]!r} has the shape'
             f' {jnp.shape(leaf)}. Choose only stacked params, or give a number.'
         )
     return groups
