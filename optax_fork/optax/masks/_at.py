@@ -93,9 +93,8 @@ class _WhereMask(_algebra.Mask):
     chosen = whole.once(self._find)
     if not any(whole.is_expected[position] for position in chosen):
       paths = [p for p, x in zip(whole.paths, whole.is_choosable) if x]
-      but = ''
-      if chosen:
-        but = f', but {whole.paths[min(chosen)]!r}, which is not a param'
+      others = [whole.paths[position] for position in sorted(chosen)]
+      but = f', but {others[0]!r}, which is not a param' if others else ''
       raise ValueError(
           f'{self!r}: the accessor chooses nothing of the params{but}. The'
           f' paths: {_base.list_paths(paths)}.'

@@ -105,11 +105,9 @@ def split(
       view,
   )
   rest = jax.tree.map(
-      lambda t, p: p if t is None else None,
-      trained,
-      params,
+      lambda t, p: p if t is None else None, trained, params,
       is_leaf=lambda t: t is None,
-  )
+  )  # fmt: skip
   return trained, rest
 
 

@@ -78,11 +78,10 @@ def static_by_default(
     if isinstance(value, base.StatefulSchedule):
       # A callable PyTree may happen to have methods of the same names.
       return is_mask and not jax.tree_util.all_leaves([value])
-    if is_mask and (is_optax or callable(value)):
+    if is_mask and callable(value):
       return True
-    if is_optax and _OTHER_NAME.search(name):
-      return True
-    return is_optax and name in static_args and not callable(value)
+    is_number = name in static_args and not callable(value)
+    return is_optax and bool(is_mask or is_number or _OTHER_NAME.search(name))
 
   return is_static
 
@@ -164,11 +163,11 @@ def warn_of_rounding(given: dict[str, Any], dtype: Any) -> None:
   for name, value in given.items():
     # A state keeps JAX's arrays as they are, if they are not weakly typed.
     is_cast = getattr(value, 'weak_type', not isinstance(value, jax.Array))
-    is_cast &= jnp.issubdtype(jnp.result_type(value), jnp.floating)
+    kind = getattr(value, 'dtype', type(value))
+    is_cast &= jnp.issubdtype(kind, jnp.floating)
     if is_cast and not isinstance(value, jax.core.Tracer):
-      dtypes = jnp.dtype(dtype), jnp.float32
       with np.errstate(all='ignore'):
-        low, high = (np.asarray(value).astype(d) for d in dtypes)
+        low, high = (np.asarray(value).astype(d) for d in (dtype, np.float32))
       if np.any(np.isin(low, (0, 1)) & ~np.isin(high, (0, 1))):
         rounded.append(f'{name}={value} becomes {low}')
   if rounded:

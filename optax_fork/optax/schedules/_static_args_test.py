@@ -498,6 +498,7 @@ class RoundingTest(parameterized.TestCase):
       (jnp.bfloat16, {'b2': 0.999}, 'bfloat16: b2=0.999 becomes 1'),
       (jnp.float16, {'eps': 1e-8}, 'float16: eps=1e-08 becomes 0'),
       (jnp.float16, {'b2': np.array([0.5, 0.9999])}, r'becomes \[0.5 1'),
+      (jnp.bfloat16, {'b2': lambda _: 0.999}, 'bfloat16: b2=0.999 becomes 1'),
   )
   def test_one_warning(self, dtype, given, words):
     factory = functools.partial(optax.scale_by_adam, b1=0.5, b2=0.5, eps=0.0)
@@ -512,6 +513,7 @@ class RoundingTest(parameterized.TestCase):
       (jnp.float32, {'b2': 0.999, 'eps': 1e-60}, None),
       (jnp.bfloat16, {'b2': 0.999}, jnp.float32),
       (jnp.bfloat16, {'b1': 1.0, 'b2': 0.99, 'eps': 1e60}, None),
+      (jnp.bfloat16, {'b2': lambda _: {'a': 0.999}}, None),
   )
   def test_no_warning(self, dtype, given, hyperparam_dtype):
     factory = functools.partial(optax.scale_by_adam, b1=0.5, b2=0.5, eps=0.0)

@@ -218,9 +218,8 @@ def structure_error(tree, params, name, is_leaf):
       (x for x in tree_differences.walk(tree, params, is_leaf) if x[-1]),
       ((), tree, params, 'they differ'),
   )
-  is_mask = name.removesuffix('(params)').endswith('mask')
-  is_part = not keys and name.endswith('(params)')
-  hint = _IS_ACCESSOR if is_mask and is_part else ''
+  is_part = not keys and name.endswith('mask(params)')
+  hint = _IS_ACCESSOR if is_part else ''
   if node is None and name.startswith('param_labels'):
     hint = ' Each param has a label: give `optax.masks.labels` a default.'
   is_other_class = type(node) is not type(other) and name != 'part'

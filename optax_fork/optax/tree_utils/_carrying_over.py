@@ -9,8 +9,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from optax._src import base
+from optax._src.models import leaf_kinds
 from optax._src.models import views
 from optax._src import tree_differences
+
+
+show_path = tree_differences.show_path
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -47,7 +51,8 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   of a list go by their number. If the states differ in more than the params and
   the groups, it is an error. A state does not say which optimizer made it: that
   of Adamax looks like that of Adam, so swapping these is not an error. Nor is
-  it one if a NamedTuple of your own differs in the state of a wrapper.
+  it one if a NamedTuple of your own differs in the state of a wrapper. Where a
+  model has another class, its children go by their names.
 
   Numbers that :func:`optax.inject_hyperparams` keeps in the state are carried
   over as well. To keep those that the new optimizer was given, set them again:
@@ -56,8 +61,9 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   Fresh moments go on with the step count of the old state, so Adam hardly
   corrects their bias. Some states start fresh if one of their params does, or
   is dropped: those of L-BFGS and of line searches, which compare gradients, of
-  GaLore, which projects anew at some counts only, and of Prodigy, D-Adaptation
-  and Momo, which keep sums over all params. Make a new state for
+  GaLore, which projects anew at some counts only, of Prodigy, D-Adaptation and
+  Momo, which keep sums over all params, and of :func:`optax.ema`, which would
+  average what is new with zeros. Make a new state for
   :func:`optax.flatten`, whose arrays do not say which params they are of, and
   for :func:`optax.contrib.acprop`, and :func:`optax.contrib.adopt` without
   clipping, which divide by the moments of any count but 0.
@@ -110,26 +116,26 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   notes = []
 
   def note(what, tree, keys, field):
-    show = tree_differences.show_path
-    for path, _ in jax.tree_util.tree_leaves_with_path(tree):
-      notes.append((what, show(field), show(keys + path)))
+    for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
+      # What 0.2.8 keeps for an integer was never trained.
+      is_change = what != 'carried' and not leaf_kinds.is_discrete(leaf)
+      notes.append((what, show_path(field), show_path(keys + path), is_change))
 
   def merge(old, new, keys, field=(), mark=None, is_field=False):
     holes = views.is_hole(old), views.is_hole(new)
-    are_leaves = jax.tree_util.all_leaves([old, new])
-    # Outside of params, both states have the same structure.
-    is_fixed = not field or mark in ('number', 'schedule', 'output')
     if all(holes):
       return new
-    carried = _as_in_new(old, new) if are_leaves else None
-    if carried is not None:
+    are_leaves = jax.tree_util.all_leaves([old, new])
+    if are_leaves and (carried := _as_in_new(old, new)) is not None:
       note('carried', old, keys, field)
       return carried
+    # Outside of params, both states have the same structure.
+    is_fixed = not field or mark in ('number', 'schedule', 'output')
     is_error = False
-    if type(old) is type(new) and not are_leaves:
+    if not are_leaves and _are_alike((old, new), is_fixed):
       start = len(notes)
       merged = merge_children(old, new, keys, field, mark, is_fixed)
-      is_changed = any(what != 'carried' for what, *_ in notes[start:])
+      is_changed = any(is_change for *_, is_change in notes[start:])
       if not (is_changed and getattr(type(new), '_is_of_all_params', False)):
         return merged
       del notes[start:]  # It starts fresh as a whole.
@@ -148,6 +154,8 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
     children, treedef = tree_differences.open_node(new)
     others = dict(tree_differences.open_node(old)[0])
     shared = others.keys() & dict(children).keys()
+    if len(dict(children)) < len(children):
+      raise ValueError(f'Children at {show_path(keys)!r} have the same key.')
     alone = [x for k, x in (*children, *others.items()) if k not in shared]
     if alone and (is_fixed or mark != 'groups' and _has_states(alone)):
       raise _unlike(old, new, keys)
@@ -169,11 +177,11 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
     return treedef.unflatten(merge_child(*child) for child in children)
 
   state = merge(old, new, ())
-  rows = collections.Counter((what, field) for what, field, _ in notes)
+  rows = collections.Counter((what, field) for what, field, *_ in notes)
   table = [['what', 'field', 'leaves']]
   table += ([*row, str(count)] for row, count in sorted(rows.items()))
   whats = 'carried', 'fresh', 'dropped'
-  paths = (tuple(path for w, _, path in notes if w == what) for what in whats)
+  paths = (tuple(p for w, _, p, _ in notes if w == what) for what in whats)
   text = '\n'.join(tree_differences.align_columns(table, '<<>'))
   return CarriedOver(state, *paths, text)
 
@@ -191,14 +199,21 @@ def _as_in_new(old: Any, new: Any) -> Any:
 
 def _check_state(name: str, state: Any) -> None:
   """Raises an error if something is an optimizer, params or a model."""
-  is_array = lambda x: isinstance(x, (int, float)) or hasattr(x, 'dtype')
   nodes = jax.tree.leaves(state, is_leaf=_is_named_tuple)
   is_state = any(map(_is_named_tuple, nodes))
-  if not is_state or not all(map(is_array, jax.tree.leaves(state))):
+  are_numbers = all(map(leaf_kinds.is_numeric, jax.tree.leaves(state)))
+  if not (is_state and are_numbers):
     raise TypeError(
         f'`carry_over` takes two states, `optimizer.init(params)`, but `{name}`'
         f' is a {type(state).__name__}, which is not the state of an optimizer.'
     )
+
+
+def _are_alike(nodes: tuple[Any, Any], is_fixed: bool) -> bool:
+  """Whether nodes are of one class, or of models that share children."""
+  keys, others = (dict(tree_differences.open_node(x)[0]).keys() for x in nodes)
+  are_models = not (is_fixed or any(map(_is_named_tuple, nodes)))
+  return len(set(map(type, nodes))) == 1 or are_models and bool(keys & others)
 
 
 def _is_named_tuple(node: Any) -> bool:
@@ -217,11 +232,10 @@ def _has_states(tree: Any) -> bool:
 
 
 def _unlike(old: Any, new: Any, keys: Any) -> ValueError:
-  path = tree_differences.show_path(keys)
   found = [tree_differences.show(x, values=False) for x in (old, new)]
   return ValueError(
-      f'At {path or "."!r}, the old state has {found[0]}, and the new one has'
-      f' {found[1]}. `carry_over` is for the same optimizer with'
+      f'At {show_path(keys) or "."!r}, the old state has {found[0]}, and the'
+      f' new one has {found[1]}. `carry_over` is for the same optimizer with'
       ' other params to train. To take over what another optimizer has, by'
       ' name, use `optax.tree.get` and `optax.tree.set`.'
   )

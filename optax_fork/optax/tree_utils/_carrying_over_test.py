@@ -52,6 +52,22 @@ class _Pair(NamedTuple):
 _Net = collections.namedtuple('Net', ('first', 'second'), module='model')
 
 
+def _make_class(*names):
+  """Makes a class of nodes whose children have these names."""
+
+  class Node:
+
+    def __init__(self, *children):
+      self.children = children
+
+  keys = list(map(jax.tree_util.GetAttrKey, names))
+  jax.tree_util.register_pytree_with_keys(
+      Node, lambda x: (list(zip(keys, x.children)), None),
+      lambda _, children: Node(*children),
+  )  # fmt: skip
+  return Node
+
+
 def _train(optimizer, params):
   """Returns the state after three steps, and the params."""
   state = optimizer.init(params)
@@ -220,10 +236,39 @@ class CarryOverTest(parameterized.TestCase):
     self.assertEqual(found.carried, ())
     for tx in (
         contrib.galore(0.1, rank=1), contrib.prodigy(), contrib.dadapt_adamw(),
-        contrib.momo(), contrib.momo_adam(),
+        contrib.momo(), contrib.momo_adam(), _accumulation.ema(0.9),
     ):  # fmt: skip
       found = tree.carry_over(tx.init(before), tx.init(after))
       self.assertEqual(found.carried, ())
+
+  def test_slot_of_an_integer_is_no_change(self):
+    """0.2.8 keeps one in these states, too."""
+    solver, n = transform.scale_by_lbfgs(), jnp.arange(2)
+    old = solver.init(_PARAMS | {'n': jnp.ones(2)})
+    old = jax.tree_util.tree_map_with_path(
+        lambda keys, x: x.astype(int) if "'n'" in str(keys) else x, old
+    )
+    found = tree.carry_over(old, solver.init(_PARAMS | {'n': n, 'f': None}))
+    self.assertEqual((len(found.fresh), len(found.dropped)), (0, 4))
+    self.assertNotEmpty(found.carried)
+
+  def test_model_of_another_class(self):
+    """Children go by their names, as with a new head in a new class."""
+    init = alias.adam(0.1).init
+    net, other = _make_class('body'), _make_class('body', 'head')
+    old, new = net(jnp.ones(2)), other(jnp.ones(2), jnp.ones(3))
+    for prefix, wrap in ('', lambda x: x), ('/net', lambda x: {'net': x}):
+      found = tree.carry_over(init(wrap(old)), init(wrap(new)))
+      self.assertEqual(
+          found.fresh, (f'0/mu{prefix}/head', f'0/nu{prefix}/head')
+      )
+      self.assertEqual(found.dropped, ())
+
+  def test_children_with_the_same_key(self):
+    twins = _make_class('x', 'x')(jnp.ones(2), jnp.ones(2))
+    state = alias.adam(0.1).init(twins)
+    with self.assertRaisesRegex(ValueError, "at '0/mu' have the same key"):
+      tree.carry_over(state, state)
 
   def test_more_layers(self):
     for make in (list, tuple):
