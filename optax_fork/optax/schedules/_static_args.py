@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from optax._src import base
+from optax._src.models import leaf_kinds
 from optax._src import params_fn
 
 # Arguments of Optax's own factories that are static although they are numbers,
@@ -201,7 +202,5 @@ def _checked_schedule(name: str, schedule: base.Schedule) -> base.Schedule:
 
 
 def _is_number(value: Any) -> bool:
-  if hasattr(value, 'dtype'):
-    return value.dtype != bool
-  is_number = isinstance(value, (int, float, complex))
-  return is_number and not isinstance(value, bool)
+  is_bool = isinstance(value, bool) or getattr(value, 'dtype', None) == np.bool_
+  return leaf_kinds.is_numeric(value) and not is_bool

@@ -154,9 +154,8 @@ def resolve_for_update(
     is none where updates are None, for which a function cannot choose.
   """
   tree = get(params_fn.pick(given, updates, params))
-  if params is None:
-    return tree
-  if views.subtrees_at(jax.tree.structure(tree), params) is None:
+  treedef = jax.tree.structure(tree)
+  if params is not None and views.subtrees_at(treedef, params) is None:
     return get(params)
   return tree
 

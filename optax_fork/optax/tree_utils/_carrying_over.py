@@ -47,7 +47,8 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   labels choose other params, :func:`optax.partition` has another group, or the
   model has another head, more layers, or arrays where it had ``None``. An array
   that has the same place and shape in both states is taken from the old one, a
-  float in the dtype of the new one; any other stays as ``init`` made it. Layers
+  float in the dtype of the new one; any other stays as ``init`` made it, and so
+  do all arrays of that param in the state of a transformation. Layers
   of a list go by their number. If the states differ in more than the params and
   the groups, it is an error. A state does not say which optimizer made it: that
   of Adamax looks like that of Adam, so swapping these is not an error. Nor is
@@ -61,12 +62,12 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   Fresh moments go on with the step count of the old state, so Adam hardly
   corrects their bias. Some states start fresh if one of their params does, or
   is dropped: those of L-BFGS and of line searches, which compare gradients, of
-  GaLore, which projects anew at some counts only, of Prodigy, D-Adaptation and
-  Momo, which keep sums over all params, and of :func:`optax.ema`, which would
-  average what is new with zeros. Make a new state for
-  :func:`optax.flatten`, whose arrays do not say which params they are of, and
-  for :func:`optax.contrib.acprop`, and :func:`optax.contrib.adopt` without
-  clipping, which divide by the moments of any count but 0.
+  GaLore, which projects anew at some counts only, of Prodigy, D-Adaptation,
+  DoG, DoWG, Mechanic and Momo, which keep sums over all params, and of
+  :func:`optax.ema`, which would average what is new with zeros. Make a new
+  state for :func:`optax.flatten`, whose arrays do not say which params they are
+  of, and for :func:`optax.contrib.acprop`, and :func:`optax.contrib.adopt`
+  without clipping, which divide by the moments of any count but 0.
   With :class:`optax.MultiSteps` or :func:`optax.apply_every`, carry a state
   over when it has just made a step, not while it accumulates.
 
@@ -113,20 +114,24 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   """
   _check_state('old', old)
   _check_state('new', new)
-  notes = []
+  notes, stale = [], set()
 
   def note(what, tree, keys, field):
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
       # What 0.2.8 keeps for an integer was never trained.
       is_change = what != 'carried' and not leaf_kinds.is_discrete(leaf)
-      notes.append((what, show_path(field), show_path(keys + path), is_change))
+      notes.append((what, field, keys + path, is_change))
+      # Then all arrays of that param are: some lack the axis of another size.
+      if what == 'fresh' and keys + path != field:
+        stale.add((field[:-1], (keys + path)[len(field) :]))
 
   def merge(old, new, keys, field=(), mark=None, is_field=False):
     holes = views.is_hole(old), views.is_hole(new)
     if all(holes):
       return new
     are_leaves = jax.tree_util.all_leaves([old, new])
-    if are_leaves and (carried := _as_in_new(old, new)) is not None:
+    is_open = are_leaves and (field[:-1], keys[len(field) :]) not in stale
+    if is_open and (carried := _as_in_new(old, new)) is not None:
       note('carried', old, keys, field)
       return carried
     # Outside of params, both states have the same structure.
@@ -165,23 +170,23 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
     def merge_child(key, x):
       place = keys + key
       below = place if is_state else field
-      if key not in shared:
-        note('fresh', x, place, below)
-        return x
       child_mark = marks.get(key[0].name) if is_state else mark
-      return merge(others[key], x, place, below, child_mark, is_state)
+      return merge(others.get(key), x, place, below, child_mark, is_state)
 
     for key, x in others.items():
       if key not in shared:
         note('dropped', x, keys + key, field)
     return treedef.unflatten(merge_child(*child) for child in children)
 
+  merge(old, new, ())  # It finds what is stale.
+  notes.clear()
   state = merge(old, new, ())
-  rows = collections.Counter((what, field) for what, field, *_ in notes)
+  shown = [(w, show_path(field), show_path(x)) for w, field, x, _ in notes]
+  rows = collections.Counter(row[:2] for row in shown)
   table = [['what', 'field', 'leaves']]
   table += ([*row, str(count)] for row, count in sorted(rows.items()))
   whats = 'carried', 'fresh', 'dropped'
-  paths = (tuple(p for w, _, p, _ in notes if w == what) for what in whats)
+  paths = (tuple(path for w, _, path in shown if w == what) for what in whats)
   text = '\n'.join(tree_differences.align_columns(table, '<<>'))
   return CarriedOver(state, *paths, text)
 

@@ -236,10 +236,23 @@ class CarryOverTest(parameterized.TestCase):
     self.assertEqual(found.carried, ())
     for tx in (
         contrib.galore(0.1, rank=1), contrib.prodigy(), contrib.dadapt_adamw(),
-        contrib.momo(), contrib.momo_adam(), _accumulation.ema(0.9),
+        contrib.momo(), contrib.momo_adam(), contrib.dog(0.1), contrib.dowg(),
+        contrib.mechanize(alias.adam(0.1)), _accumulation.ema(0.9),
     ):  # fmt: skip
       found = tree.carry_over(tx.init(before), tx.init(after))
       self.assertEqual(found.carried, ())
+
+  @parameterized.parameters(
+      [alias.adafactor(0.1, min_dim_size_to_factor=2)],
+      [transform.scale_by_novograd()],
+      [transform.scale_by_distance_over_gradients()],
+  )
+  def test_no_array_of_a_param_of_another_shape(self, tx):
+    """Some arrays have its rows or its columns alone, or one number."""
+    old, new = ({'head': jnp.ones((n, 4)), 'body': jnp.ones(2)} for n in (3, 5))
+    found = tree.carry_over(tx.init(old), tx.init(new))
+    self.assertEmpty([path for path in found.carried if 'head' in path])
+    self.assertNotEmpty([path for path in found.carried if 'body' in path])
 
   def test_slot_of_an_integer_is_no_change(self):
     """0.2.8 keeps one in these states, too."""
