@@ -13,6 +13,7 @@ import pathlib
 import sys
 import tempfile
 
+import jax
 import optax
 from optax_fork import pin
 from optax_fork import series
@@ -89,6 +90,11 @@ def pytest_addoption(parser):
   forms = parser.getgroup("Optax's own tests").addoption
   forms('--full', action='store_true', help='all tests of all modules')
   forms('--rest', action='store_true', help='what the short form leaves out')
+
+
+def pytest_sessionstart():
+  """Starts JAX, since a module of tests sets other flags of XLA."""
+  jax.devices()
 
 
 def pytest_collection_modifyitems(config, items):

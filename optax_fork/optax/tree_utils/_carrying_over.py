@@ -185,10 +185,9 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   rows = collections.Counter(row[:2] for row in shown)
   table = [['what', 'field', 'leaves']]
   table += ([*row, str(count)] for row, count in sorted(rows.items()))
-  whats = 'carried', 'fresh', 'dropped'
-  paths = (tuple(path for w, _, path in shown if w == what) for what in whats)
+  get = lambda wanted: tuple(path for what, _, path in shown if what == wanted)
   text = '\n'.join(tree_differences.align_columns(table, '<<>'))
-  return CarriedOver(state, *paths, text)
+  return CarriedOver(state, get('carried'), get('fresh'), get('dropped'), text)
 
 
 def _as_in_new(old: Any, new: Any) -> Any:
