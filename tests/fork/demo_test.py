@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`demo` shows on real data what the fork does and pristine Optax does not."""
 
+import os
 import re
 
 from fork.environments import REPOSITORY
@@ -14,7 +15,8 @@ import pytest
 def _shown(tmp_path_factory):
   """The folder and the output of the demo."""
   folder = tmp_path_factory.mktemp('demo') / 'runs/first'
-  result = tool(REPOSITORY, 'demo', '--save', folder)
+  flags = os.environ['XLA_FLAGS']  # With --full, XLA as users have it.
+  result = tool(REPOSITORY, 'demo', '--save', folder, XLA_FLAGS=flags)
   assert result.code == 0, result.output
   return folder, result.output
 
