@@ -121,7 +121,7 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
       # What 0.2.8 keeps for an integer was never trained.
       is_change = what != 'carried' and not leaf_kinds.is_discrete(leaf)
       notes.append((what, field, keys + path, is_change))
-      # Then all arrays of that param are: some lack the axis of another size.
+      # So are all its arrays in this state: some lack the axis that changed.
       if what == 'fresh' and keys + path != field:
         stale.add((field[:-1], (keys + path)[len(field) :]))
 
