@@ -178,9 +178,10 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
         note('dropped', x, keys + key, field)
     return treedef.unflatten(merge_child(*child) for child in children)
 
-  merge(old, new, ())  # It finds what is stale.
-  notes.clear()
   state = merge(old, new, ())
+  if stale:
+    notes.clear()
+    state = merge(old, new, ())
   shown = [(w, show_path(field), show_path(x)) for w, field, x, _ in notes]
   rows = collections.Counter(row[:2] for row in shown)
   table = [['what', 'field', 'leaves']]
