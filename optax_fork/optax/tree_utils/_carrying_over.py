@@ -60,14 +60,16 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   ``optax.tree.set(found.state, learning_rate=1e-3)``.
 
   Fresh moments go on with the step count of the old state, so Adam hardly
-  corrects their bias. Some states start fresh if one of their params does, or
-  is dropped: those of L-BFGS and of line searches, which compare gradients, of
-  GaLore, which projects anew at some counts only, of Prodigy, D-Adaptation,
-  DoG, DoWG, Mechanic and Momo, which keep sums over all params, and of
-  :func:`optax.ema`, which would average what is new with zeros. Make a new
-  state for :func:`optax.flatten`, whose arrays do not say which params they are
-  of, and for :func:`optax.contrib.acprop`, and :func:`optax.contrib.adopt`
-  without clipping, which divide by the moments of any count but 0.
+  corrects their bias. Some states start fresh as a whole if one of their params
+  does: averages of params, as of :func:`optax.ema` and
+  :func:`optax.contrib.schedule_free`, which would average what is new with
+  where it started. Others also do if one is dropped: those of L-BFGS and of
+  line searches, which compare gradients, of GaLore, which projects anew at some
+  counts only, and of Prodigy, D-Adaptation, DoG, DoWG, Mechanic and Momo, which
+  keep sums over all params. Make a new state for :func:`optax.flatten`, whose
+  arrays do not say which params they are of, and for
+  :func:`optax.contrib.acprop`, and :func:`optax.contrib.adopt` without
+  clipping, which divide by the moments of any count but 0.
   With :class:`optax.MultiSteps` or :func:`optax.apply_every`, carry a state
   over when it has just made a step, not while it accumulates.
 
@@ -140,8 +142,8 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
     if not are_leaves and _are_alike((old, new), is_fixed):
       start = len(notes)
       merged = merge_children(old, new, keys, field, mark, is_fixed)
-      is_changed = any(is_change for *_, is_change in notes[start:])
-      if not (is_changed and getattr(type(new), '_is_of_all_params', False)):
+      changes = {what for what, *_, is_change in notes[start:] if is_change}
+      if changes.isdisjoint(getattr(type(new), '_starts_fresh_with', ())):
         return merged
       del notes[start:]  # It starts fresh as a whole.
       field = keys

@@ -237,10 +237,20 @@ class CarryOverTest(parameterized.TestCase):
     for tx in (
         contrib.galore(0.1, rank=1), contrib.prodigy(), contrib.dadapt_adamw(),
         contrib.momo(), contrib.momo_adam(), contrib.dog(0.1), contrib.dowg(),
-        contrib.mechanize(alias.adam(0.1)), _accumulation.ema(0.9),
+        contrib.mechanize(alias.adam(0.1)),
     ):  # fmt: skip
       found = tree.carry_over(tx.init(before), tx.init(after))
       self.assertEqual(found.carried, ())
+
+  @parameterized.parameters(
+      [_accumulation.ema(0.9)], [contrib.schedule_free_sgd(0.1)]
+  )
+  def test_averages_start_fresh_with_what_is_new(self, tx):
+    part = _PARAMS | {'a': None}
+    found = tree.carry_over(tx.init(part), tx.init(_PARAMS))
+    self.assertEqual(found.carried, ())
+    found = tree.carry_over(tx.init(_PARAMS), tx.init(part))
+    self.assertEqual(found.fresh, ())
 
   @parameterized.parameters(
       [alias.adafactor(0.1, min_dim_size_to_factor=2)],
