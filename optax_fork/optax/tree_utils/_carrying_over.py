@@ -56,8 +56,9 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   model has another class, its children go by their names.
 
   Numbers that :func:`optax.inject_hyperparams` keeps in the state are carried
-  over as well. To keep those that the new optimizer was given, set them again:
-  ``optax.tree.set(found.state, learning_rate=1e-3)``.
+  over as well, and so are the scale and the best value of
+  :func:`optax.contrib.reduce_on_plateau`. To keep those that the new optimizer
+  was given, set them again: ``optax.tree.set(found.state, learning_rate=1e-3)``.
 
   Fresh moments go on with the step count of the old state, so Adam hardly
   corrects their bias. Some states start fresh as a whole if one of their params
