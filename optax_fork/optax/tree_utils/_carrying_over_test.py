@@ -243,8 +243,9 @@ class CarryOverTest(parameterized.TestCase):
       self.assertEqual(found.carried, ())
 
   @parameterized.parameters(
-      [_accumulation.ema(0.9)], [contrib.schedule_free_sgd(0.1)]
-  )
+      [_accumulation.ema(0.9)], [contrib.schedule_free_sgd(0.1)],
+      [contrib.madgrad(0.1)],
+  )  # fmt: skip
   def test_averages_start_fresh_with_what_is_new(self, tx):
     part = _PARAMS | {'a': None}
     found = tree.carry_over(tx.init(part), tx.init(_PARAMS))
