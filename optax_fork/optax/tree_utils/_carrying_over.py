@@ -53,12 +53,18 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   the groups, it is an error. A state does not say which optimizer made it: that
   of Adamax looks like that of Adam, so swapping these is not an error. Nor is
   it one if a NamedTuple of your own differs in the state of a wrapper. Where a
-  model has another class, its children go by their names.
+  module or a dataclass of the model has another class, its children go by their
+  names; a NamedTuple has to be of the same class.
+
+  A param that you reset keeps its arrays, which may pull it back to where it
+  was. To let it start fresh, carry the state over twice: first into
+  ``optimizer.init`` of params that have ``None`` there.
 
   Numbers that :func:`optax.inject_hyperparams` keeps in the state are carried
   over as well, and so are the scale and the best value of
-  :func:`optax.contrib.reduce_on_plateau`. To keep those that the new optimizer
-  was given, set them again: ``optax.tree.set(found.state, learning_rate=1e-3)``.
+  :func:`optax.contrib.reduce_on_plateau`, and ``b1`` of
+  :func:`optax.contrib.schedule_free`. To keep those that the new optimizer was
+  given, set them again: ``optax.tree.set(found.state, learning_rate=1e-3)``.
 
   Fresh moments go on with the step count of the old state, so Adam hardly
   corrects their bias. Some states start fresh as a whole if one of their params
@@ -245,6 +251,6 @@ def _unlike(old: Any, new: Any, keys: Any) -> ValueError:
   return ValueError(
       f'At {show_path(keys) or "."!r}, the old state has {found[0]}, and the'
       f' new one has {found[1]}. `carry_over` is for the same optimizer with'
-      ' other params to train. To take over what another optimizer has, by'
-      ' name, use `optax.tree.get` and `optax.tree.set`.'
+      ' other params to train, in containers of the same kind. To take over'
+      ' what another optimizer has, use `optax.tree.get` and `optax.tree.set`.'
   )
