@@ -48,9 +48,9 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   model has another head, more layers, or arrays where it had ``None``. An array
   that has the same place and shape in both states is taken from the old one, a
   float in the dtype of the new one; any other stays as ``init`` made it, and so
-  do all arrays of that param in the state of a transformation. Layers
-  of a list go by their number. If the states differ in more than the params and
-  the groups, it is an error. A state does not say which optimizer made it: that
+  do all arrays of that param in the state of a transformation. Layers of a list
+  go by their number. If the states differ in more than the params and the
+  groups, it is an error. A state does not say which optimizer made it: that
   of Adamax looks like that of Adam, so swapping these is not an error. Nor is
   it one if a NamedTuple of your own differs in the state of a wrapper. Where a
   module or a dataclass of the model has another class, its children go by their
@@ -68,8 +68,8 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
 
   Fresh moments go on with the step count of the old state, so Adam hardly
   corrects their bias. Some states start fresh as a whole if one of their params
-  does: those of :func:`optax.ema` and :func:`optax.contrib.schedule_free`, which
-  would average what is new with where it started, and of
+  does: those of :func:`optax.ema` and :func:`optax.contrib.schedule_free`,
+  which would average what is new with where it started, and of
   :func:`optax.contrib.madgrad`, whose sums give more weight to later gradients.
   Others also do if one is dropped: those of L-BFGS and of line searches, which
   compare gradients, of GaLore, which projects anew at some counts only, and of
