@@ -15,6 +15,11 @@ from optax._src import tree_differences
 
 
 show_path = tree_differences.show_path
+# Where the states of Optax hold the state of another transformation.
+_INNER_STATES = frozenset((
+    'adv_state', 'base_optimizer_state', 'fast_state', 'hessian_fn_state',
+    'inner_opt_state', 'inner_state', 'measure_states', 'opt_state',
+))  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -49,12 +54,14 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   that has the same place and shape in both states is taken from the old one, a
   float in the dtype of the new one; any other stays as ``init`` made it, and so
   do all arrays of that param in the state of a transformation. Layers of a list
-  go by their number. If the states differ in more than the params and the
-  groups, it is an error. A state does not say which optimizer made it: that
-  of Adamax looks like that of Adam, so swapping these is not an error. Nor is
-  it one if a NamedTuple of your own differs in the state of a wrapper. Where a
-  module or a dataclass of the model has another class, its children go by their
-  names; a NamedTuple has to be of the same class.
+  go by their number. Where a class of the model is another one, children go by
+  their names. If the states differ in more than the params and the groups, it
+  is an error. A state does not say which optimizer made it: that of Adamax
+  looks like that of Adam, so swapping these is not an error.
+
+  The state of a transformation of your own has to be a NamedTuple, a dataclass
+  or a module, since which arrays of a dict or a tuple are of params cannot be
+  known. In the state of a wrapper of your own, it is taken for params.
 
   A param that you reset keeps its arrays, which may pull it back to where it
   was. To let it start fresh, carry the state over twice: first into
@@ -146,8 +153,7 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
       return carried
     # Outside of params, both states have the same structure.
     is_fixed = not field or mark in ('number', 'schedule', 'output')
-    is_error = False
-    if not are_leaves and _are_alike((old, new), is_fixed):
+    if not are_leaves and _are_alike((old, new), field, is_fixed):
       start = len(notes)
       merged = merge_children(old, new, keys, field, mark, is_fixed)
       changes = {what for what, *_, is_change in notes[start:] if is_change}
@@ -156,10 +162,9 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
       del notes[start:]  # It starts fresh as a whole.
       field = keys
     elif any(holes):
-      is_error = is_field and (old is None or new is None)
-    else:
-      is_error = is_fixed or is_field or _has_states((old, new))
-    if is_error:
+      if is_field and (old is None or new is None):
+        raise _unlike(old, new, keys)
+    elif is_fixed or is_field or _has_states((old, new)):
       raise _unlike(old, new, keys)
     note('dropped', old, keys, field)
     note('fresh', new, keys, field)
@@ -176,11 +181,12 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
       raise _unlike(old, new, keys)
     is_state = _is_state(new, field)
     marks = getattr(type(new), '_kinds_of_fields', {})
+    inner = _INNER_STATES if _is_state(new, field=True) else ()
 
     def merge_child(key, x):
-      place = keys + key
-      below = place if is_state else field
-      child_mark = marks.get(key[0].name) if is_state else mark
+      name, place = getattr(key[0], 'name', None), keys + key
+      below = () if name in inner else place if is_state else field
+      child_mark = marks.get(name) if is_state else mark
       return merge(others.get(key), x, place, below, child_mark, is_state)
 
     for key, x in others.items():
@@ -192,7 +198,7 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   if stale:
     notes.clear()
     state = merge(old, new, ())
-  shown = [(w, show_path(field), show_path(x)) for w, field, x, _ in notes]
+  shown = [(w, show_path(f or k), show_path(k)) for w, f, k, _ in notes]
   rows = collections.Counter(row[:2] for row in shown)
   table = [['what', 'field', 'leaves']]
   table += ([*row, str(count)] for row, count in sorted(rows.items()))
@@ -204,18 +210,15 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
 def _as_in_new(old: Any, new: Any) -> Any:
   """Gets an array of the old state for the new one, or None if it is none."""
   dtypes, shapes = zip(*map(tree_differences.kind, (old, new)))
-  if shapes[0] != shapes[1]:
-    return None
-  if dtypes[0] == dtypes[1]:
-    return old
   are_floats = all(jnp.issubdtype(dtype, jnp.floating) for dtype in dtypes)
-  return jnp.asarray(old, dtypes[1]) if are_floats else None
+  if shapes[0] != shapes[1] or dtypes[0] != dtypes[1] and not are_floats:
+    return None
+  return old if dtypes[0] == dtypes[1] else jnp.asarray(old, dtypes[1])
 
 
 def _check_state(name: str, state: Any) -> None:
   """Raises an error if something is an optimizer, params or a model."""
-  nodes = jax.tree.leaves(state, is_leaf=_is_named_tuple)
-  is_state = any(map(_is_named_tuple, nodes))
+  is_state = any(map(_has_fields, jax.tree.leaves(state, is_leaf=_has_fields)))
   are_numbers = all(map(leaf_kinds.is_numeric, jax.tree.leaves(state)))
   if not (is_state and are_numbers):
     raise TypeError(
@@ -224,21 +227,21 @@ def _check_state(name: str, state: Any) -> None:
     )
 
 
-def _are_alike(nodes: tuple[Any, Any], is_fixed: bool) -> bool:
+def _are_alike(nodes: tuple[Any, Any], field: Any, is_fixed: bool) -> bool:
   """Whether nodes are of one class, or of models that share children."""
   keys, others = (dict(tree_differences.open_node(x)[0]).keys() for x in nodes)
-  are_models = not (is_fixed or any(map(_is_named_tuple, nodes)))
+  are_models = not (is_fixed or any(_is_state(x, field) for x in nodes))
   return len(set(map(type, nodes))) == 1 or are_models and bool(keys & others)
 
 
-def _is_named_tuple(node: Any) -> bool:
-  return isinstance(node, tuple) and hasattr(node, '_fields')
+def _has_fields(node: Any) -> bool:
+  return hasattr(node, '_fields') or dataclasses.is_dataclass(node)
 
 
 def _is_state(node: Any, field: Any) -> bool:
   """Whether a node is a state: in the field of one, it may be of the params."""
   is_ours = type(node).__module__.startswith('optax.')
-  return _is_named_tuple(node) and (is_ours or not field)
+  return _has_fields(node) and (is_ours or not field)
 
 
 def _has_states(tree: Any) -> bool:
@@ -250,7 +253,7 @@ def _unlike(old: Any, new: Any, keys: Any) -> ValueError:
   found = [tree_differences.show(x, values=False) for x in (old, new)]
   return ValueError(
       f'At {show_path(keys) or "."!r}, the old state has {found[0]}, and the'
-      f' new one has {found[1]}. `carry_over` is for the same optimizer with'
-      ' other params to train, in containers of the same kind. To take over'
-      ' what another optimizer has, use `optax.tree.get` and `optax.tree.set`.'
+      f' new one has {found[1]}. `carry_over` is for one optimizer and one kind'
+      ' of container; a state of your own must be a NamedTuple or a dataclass.'
+      ' To take over by name, use `optax.tree.get` and `optax.tree.set`.'
   )

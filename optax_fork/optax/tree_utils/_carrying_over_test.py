@@ -3,7 +3,9 @@
 """Tests for the states that `_carrying_over.py` carries over."""
 
 import collections
+import dataclasses
 import itertools
+import sys
 from typing import NamedTuple
 
 from absl.testing import absltest
@@ -14,6 +16,7 @@ import numpy as np
 from optax import contrib
 from optax import tree
 from optax._src import alias
+from optax._src import base
 from optax._src import combine
 from optax._src import linesearch
 from optax._src import test_utils
@@ -23,6 +26,7 @@ from optax.transforms import _accumulation
 from optax.transforms import _combining
 from optax.transforms import _freezing
 from optax.transforms import _masking
+from optax.tree_utils import _carrying_over
 
 _PARAMS = {'a': {'w': np.ones((2, 3)), 'b': np.ones(3)}, 'c': np.array(2.0)}
 _PARAMS = jax.tree.map(np.float32, _PARAMS)
@@ -50,12 +54,33 @@ class _Pair(NamedTuple):
 
 
 _Net = collections.namedtuple('Net', ('first', 'second'), module='model')
+_Sums = collections.namedtuple('Sums', ('momentum', 'squares'), module='mine')
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class _SumsOfDataclass:
+  __module__ = 'mine'
+
+  momentum: base.Updates
+  squares: base.Updates
+
+
+def _sum_up(make_state):
+  """A transformation of a user's, with one number for each param."""
+
+  def init(params):
+    squares = jax.tree.map(lambda x: jnp.zeros(()), params)
+    return make_state(jax.tree.map(jnp.zeros_like, params), squares)
+
+  return base.GradientTransformation(init, lambda u, s, p=None: (u, s))
 
 
 def _make_class(*names):
   """Makes a class of nodes whose children have these names."""
 
   class Node:
+    __module__ = 'model'
 
     def __init__(self, *children):
       self.children = children
@@ -257,6 +282,16 @@ class CarryOverTest(parameterized.TestCase):
       [alias.adafactor(0.1, min_dim_size_to_factor=2)],
       [transform.scale_by_novograd()],
       [transform.scale_by_distance_over_gradients()],
+      *itertools.product(
+          wrap(_sum_up(make_state))
+          for wrap in (
+              lambda tx: tx,
+              lambda tx: combine.chain(alias.adam(0.1), tx),
+              lambda tx: _masking.masked(combine.chain(tx), True),
+              lambda tx: _accumulation.MultiSteps(tx, 2),
+          )
+          for make_state in (_Sums, _SumsOfDataclass)
+      ),
   )
   def test_no_array_of_a_param_of_another_shape(self, tx):
     """Some arrays have its rows or its columns alone, or one number."""
@@ -264,6 +299,24 @@ class CarryOverTest(parameterized.TestCase):
     found = tree.carry_over(tx.init(old), tx.init(new))
     self.assertEmpty([path for path in found.carried if 'head' in path])
     self.assertNotEmpty([path for path in found.carried if 'body' in path])
+
+  def test_dict_of_a_state_does_not_say_what_is_of_params(self):
+    make_state = lambda *values: dict(zip(_Sums._fields, values))
+    tx = _masking.masked(_sum_up(make_state), True)
+    old, new = (tx.init(jnp.ones(n)) for n in (3, 5))
+    with self.assertRaisesRegex(
+        ValueError, "^At 'inner_state/momentum', .* must be a NamedTuple"
+    ):
+      tree.carry_over(old, new)
+
+  def test_fields_with_states_of_others_are_known(self):
+    known = {*_carrying_over._INNER_STATES, 'skip_state'}
+    for name, module in list(sys.modules.items()):
+      for x in vars(module).values() if name.startswith('optax.') else ():
+        marks = getattr(x, '_kinds_of_fields', {})
+        for field in getattr(x, '_fields', ()) if isinstance(x, type) else ():
+          if 'state' in field:
+            self.assertIn(field, {*known, *marks}, x)
 
   def test_slot_of_an_integer_is_no_change(self):
     """0.2.8 keeps one in these states, too."""
