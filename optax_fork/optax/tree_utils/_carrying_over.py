@@ -53,11 +53,12 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   model has another head, more layers, or arrays where it had ``None``. An array
   that has the same place and shape in both states is taken from the old one, a
   float in the dtype of the new one; any other stays as ``init`` made it, and so
-  do all arrays of that param in the state of a transformation. Layers of a list
-  go by their number. Where a class of the model is another one, children go by
-  their names. If the states differ in more than the params and the groups, it
-  is an error. A state does not say which optimizer made it: that of Adamax
-  looks like that of Adam, so swapping these is not an error.
+  do all arrays of that param in the state of a transformation, at its path or
+  below. Layers of a list go by their number. Where a class of the model is
+  another one, children go by their names. If the states differ in more than the
+  params and the groups, it is an error. A state does not say which optimizer
+  made it: that of Adamax looks like that of Adam, so swapping these is not an
+  error.
 
   The state of a transformation of your own has to be a NamedTuple, a dataclass
   or a module, since which arrays of a dict or a tuple are of params cannot be
@@ -147,13 +148,13 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
     if all(holes):
       return new
     are_leaves = jax.tree_util.all_leaves([old, new])
-    is_open = are_leaves and (field[:-1], keys[len(field) :]) not in stale
-    if is_open and (carried := _as_in_new(old, new)) is not None:
+    is_open = (field[:-1], keys[len(field) :]) not in stale
+    if is_open and are_leaves and (carried := _as_in_new(old, new)) is not None:
       note('carried', old, keys, field)
       return carried
     # Outside of params, both states have the same structure.
     is_fixed = not field or mark in ('number', 'schedule', 'output')
-    if not are_leaves and _are_alike((old, new), field, is_fixed):
+    if is_open and not are_leaves and _are_alike((old, new), field, is_fixed):
       start = len(notes)
       merged = merge_children(old, new, keys, field, mark, is_fixed)
       changes = {what for what, *_, is_change in notes[start:] if is_change}

@@ -67,10 +67,10 @@ class _SumsOfDataclass:
 
 
 def _sum_up(make_state):
-  """A transformation of a user's, with one number for each param."""
+  """A transformation of a user's, with a list of numbers for each param."""
 
   def init(params):
-    squares = jax.tree.map(lambda x: jnp.zeros(()), params)
+    squares = jax.tree.map(lambda x: [jnp.zeros(())], params)
     return make_state(jax.tree.map(jnp.zeros_like, params), squares)
 
   return base.GradientTransformation(init, lambda u, s, p=None: (u, s))
