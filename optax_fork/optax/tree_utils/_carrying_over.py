@@ -61,9 +61,10 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   error.
 
   The state of a transformation of your own has to be a NamedTuple, a dataclass
-  or a module, since which arrays of a dict or a tuple are of params cannot be
-  known. In the state of a wrapper of your own, it is taken for params. What it
-  sums over all params or over steps goes on as it is, also with new params.
+  or a module, whose fields are numbers or trees like the params: which arrays
+  of a dict or a tuple are of params cannot be known. In the state of a wrapper
+  of your own, it is taken for params. What it sums over all params or over
+  steps goes on as it is, also with new params.
 
   A param that you reset keeps its arrays, which may pull it back to where it
   was. To let it start fresh, carry the state over twice: first into
