@@ -3,7 +3,6 @@
 """List the leaves of params with their paths, to choose among them."""
 
 import abc
-from collections.abc import Iterable
 import difflib
 import functools
 from typing import Any, Optional
@@ -21,10 +20,10 @@ _MAX_PATHS = 10  # As many as an error lists.
 
 
 class FlatParams:
-  """Params as a list of leaves, holes among them."""
+  """Params as a list of leaves, holes among them, and what a call shows."""
 
-  def __init__(self, params: base.Params):
-    self.params = params
+  def __init__(self, params: base.Params, view: base.Params = None):
+    self.params, self.view = params, view
     self.leaves, self.treedef = jax.tree.flatten(params, is_leaf=views.is_hole)
     self._found = {}
 
@@ -44,7 +43,13 @@ class FlatParams:
     """Whether leaves are to be chosen: of raw models, those that are params."""
     is_raw = leaf_kinds.is_raw(self.params)
     kept = leaf_kinds.params_or_none(self.leaves) if is_raw else self.leaves
-    return [not hole and x is not None for hole, x in zip(self.holes, kept)]
+    return [not views.is_hole(x) for x in kept]
+
+  @functools.cached_property
+  def is_without_update(self) -> list[bool]:
+    """Whether leaves are params of a raw model that the view does not show."""
+    shown = views.at_each_leaf(self.view, self.params)
+    return [x and y is None for x, y in zip(self.is_choosable, shown)]
 
   @functools.cached_property
   def is_expected(self) -> list[bool]:
@@ -62,7 +67,8 @@ class FlatParams:
     for call in seam.calls():
       if call.params is None:
         continue
-      whole = call.flat = call.flat or FlatParams(call.params)
+      view = call.seen[-1][0] if call.seen else None
+      whole = call.flat = call.flat or FlatParams(call.params, view)
       tree = whole.treedef.unflatten(range(len(whole.leaves)))
       places = views.subtrees_at(self.treedef, tree)
       if not whole.is_whole or places is None:
@@ -79,11 +85,7 @@ class FlatParams:
     # A wrapper that compiles, say, has leaves of its own.
     whole, own, places = found[0]
     leaves = [own.get(n, x) for n, x in enumerate(whole.leaves)]
-    return FlatParams(whole.treedef.unflatten(leaves)), places
-
-  @functools.cached_property
-  def holes(self) -> list[bool]:
-    return list(map(views.is_hole, self.leaves))
+    return FlatParams(whole.treedef.unflatten(leaves), whole.view), places
 
   def once(self, find: Any) -> Any:
     """Calls a method of a chooser, unless it was called for these params."""
@@ -91,13 +93,6 @@ class FlatParams:
     if key not in self._found:
       self._found[key] = find, find(self)  # It holds the chooser, and its id.
     return self._found[key][1]
-
-  def unflatten(self, values: Iterable[Any]) -> base.PyTree:
-    """Makes a tree like the params, with other values except in the holes."""
-    return self.treedef.unflatten(
-        leaf if hole else value
-        for value, leaf, hole in zip(values, self.leaves, self.holes)
-    )
 
 
 class Chooser(params_fn.ParamsFn, abc.ABC):
@@ -140,12 +135,16 @@ class Chooser(params_fn.ParamsFn, abc.ABC):
             ' mask)`, `jax.tree.map` and `optax.flatten` do. Call it with the'
             ' model: `eqx.filter(model, mask(model))`.'
         ) from error
-    elif all(whole.holes):
+    elif all(map(views.is_hole, whole.leaves)):
       return params
     chosen = whole.once(self.choose)
-    return flat.unflatten(
-        None if hole else chosen[n] for hole, n in zip(flat.holes, places)
-    )
+
+    def pick(leaf, n):
+      if leaf is None and isinstance(n, int) and whole.is_without_update[n]:
+        return chosen[n]
+      return leaf if views.is_hole(leaf) else chosen[n]
+
+    return flat.treedef.unflatten(map(pick, flat.leaves, places))
 
   @abc.abstractmethod
   def choose(self, flat: FlatParams) -> list[Any]:

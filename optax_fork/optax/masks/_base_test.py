@@ -18,8 +18,6 @@ class FlatParamsTest(absltest.TestCase):
     self.assertEqual(flat.is_choosable, [False, True, False])
     self.assertFalse(flat.is_whole)
     self.assertTrue(_base.FlatParams({'b': [1.0, None]}).is_whole)
-    expected = {'b': [5, None], 'a': _masking.MaskedNode()}
-    self.assertEqual(flat.unflatten([4, 5, 6]), expected)
 
   def test_only_params_of_raw_models_are_choosable(self):
     flat = _base.FlatParams(raw_model_test_case.RawModel.create())

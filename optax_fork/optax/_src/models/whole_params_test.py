@@ -6,6 +6,7 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
+import numpy as np
 from optax import masks
 from optax._src import alias
 from optax._src import base
@@ -87,6 +88,21 @@ class WholeParamsTest(parameterized.TestCase):
         state = init(_model())
       grads = masks.params(_model())
       tx.update(grads, state, _model())
+
+  @parameterized.product(name=list(_WRAPPERS), is_nested=[False, True])
+  def test_only_what_is_trained_has_updates(self, name, is_nested):
+    tx = _WRAPPERS[name](alias.adam(0.1))
+    if is_nested:
+      tx = wrappers.apply_if_finite(tx, 2)
+    params = masks.params(_model())
+    grads = params | {'layers': [params['layers'][0], {'w': None}]}
+    steps = []
+    for model in (params, _model()):
+      state = tx.init(model)
+      steps.append(jax.tree.leaves(tx.update(grads, state, model)))
+      jax.eval_shape(lambda g, s, m=model: tx.update(g, s, m), grads, state)
+    for x, y in zip(*steps, strict=True):
+      np.testing.assert_array_equal(x, y)
 
   @parameterized.parameters(
       lambda tx: _freezing.selective_transform(tx, freeze_mask=True),
