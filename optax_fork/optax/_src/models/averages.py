@@ -49,7 +49,7 @@ def _is_averaged(new: Any, old: Any) -> bool:
 
 
 def _is_replaced(new: Any, old: Any) -> bool:
-  is_array = leaf_kinds.is_array(old) or isinstance(old, jax.Array)
+  is_array = leaf_kinds.has_numbers(old) or isinstance(old, jax.Array)
   # Training makes an array of a Python float.
   return new is not None and (is_array or leaf_kinds.is_param(new))
 

@@ -46,6 +46,11 @@ def is_numeric(leaf: Any) -> bool:
   return hasattr(leaf, 'dtype') or isinstance(leaf, (int, float, complex))
 
 
+def has_numbers(leaf: Any) -> bool:
+  """Whether a leaf is an array of numbers or bools, not of texts or objects."""
+  return is_array(leaf) and jnp.isdtype(leaf.dtype, ('bool', 'numeric'))
+
+
 def is_discrete(leaf: Any) -> bool:
   """Whether a leaf is an integer, a bool or a PRNG key."""
   if is_array(leaf):

@@ -80,10 +80,9 @@ def zeros_of_given(params: Any) -> Any:
     params: what ``init`` sees of what the caller gave.
   """
   tree = given(params)
-  is_number = lambda x: isinstance(x, (int, float, complex)) or (
-      leaf_kinds.is_array(x) and jnp.isdtype(x.dtype, ('bool', 'numeric'))
-  )
-  if not all(map(is_number, jax.tree.leaves(tree))):
+  is_number = lambda x: isinstance(x, (int, float, complex))
+  leaves = jax.tree.leaves(tree)
+  if not all(is_number(x) or leaf_kinds.has_numbers(x) for x in leaves):
     tree = params
   zeros = lambda p, x: (
       None if p is None and not leaf_kinds.is_discrete(x) else jnp.zeros_like(x)

@@ -8,6 +8,7 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
+import numpy as np
 from optax._src import alias
 from optax._src.models import raw_model_test_case
 from optax._src import test_utils
@@ -142,13 +143,15 @@ class RawUpdatesTest(parameterized.TestCase):
 
   def test_periodic_update_keys(self):
     make = lambda i: {
-        'w': jnp.full(2, i, jnp.float32), 'key': jax.random.key(i), 'on': True
+        'w': jnp.full(2, i, jnp.float32), 'key': jax.random.key(i), 'on': True,
+        'names': np.array([str(i)]),
     }
     for steps in (2, 3):
       new = update.periodic_update(make(1), make(0), steps, 2)
       expected = make(1 if steps == 2 else 0)
       test_utils.assert_trees_all_equal(new['w'], expected['w'])
       self.assertEqual(new['key'], expected['key'])
+      self.assertEqual(new['names'], ['0'])
 
   def test_periodic_update_none_for_params(self):
     with self.assertRaises(TypeError):
