@@ -180,4 +180,6 @@ def _other(leaf):
     return leaf + 1
   if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
     return jax.random.key(7)
+  if leaf.dtype.kind == 'U':
+    return leaf[::-1]
   return ~leaf if jnp.issubdtype(leaf.dtype, jnp.bool_) else leaf + 1
