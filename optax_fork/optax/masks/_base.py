@@ -22,8 +22,8 @@ _MAX_PATHS = 10  # As many as an error lists.
 class FlatParams:
   """Params as a list of leaves, holes among them, and what a call shows."""
 
-  def __init__(self, params: base.Params, view: base.Params = None):
-    self.params, self.view = params, view
+  def __init__(self, params: base.Params, seen: Any = (None, None)):
+    self.params, self.seen = params, seen
     self.leaves, self.treedef = jax.tree.flatten(params, is_leaf=views.is_hole)
     self._found = {}
 
@@ -46,9 +46,9 @@ class FlatParams:
     return [not views.is_hole(x) for x in kept]
 
   @functools.cached_property
-  def is_without_update(self) -> list[bool]:
-    """Whether leaves are params of a raw model that the view does not show."""
-    shown = views.at_each_leaf(self.view, self.params)
+  def is_not_shown(self) -> list[bool]:
+    """Whether leaves are params of a raw model that have no updates."""
+    shown = views.at_each_leaf(self.seen[0], self.params)
     return [x and y is None for x, y in zip(self.is_choosable, shown)]
 
   @functools.cached_property
@@ -67,8 +67,7 @@ class FlatParams:
     for call in seam.calls():
       if call.params is None:
         continue
-      view = call.seen[-1][0] if call.seen else None
-      whole = call.flat = call.flat or FlatParams(call.params, view)
+      whole = call.flat = call.flat or FlatParams(call.params, *call.seen[-1:])
       tree = whole.treedef.unflatten(range(len(whole.leaves)))
       places = views.subtrees_at(self.treedef, tree)
       if not whole.is_whole or places is None:
@@ -85,7 +84,7 @@ class FlatParams:
     # A wrapper that compiles, say, has leaves of its own.
     whole, own, places = found[0]
     leaves = [own.get(n, x) for n, x in enumerate(whole.leaves)]
-    return FlatParams(whole.treedef.unflatten(leaves), whole.view), places
+    return FlatParams(whole.treedef.unflatten(leaves), whole.seen), places
 
   def once(self, find: Any) -> Any:
     """Calls a method of a chooser, unless it was called for these params."""
@@ -140,9 +139,8 @@ class Chooser(params_fn.ParamsFn, abc.ABC):
     chosen = whole.once(self.choose)
 
     def pick(leaf, n):
-      if leaf is None and isinstance(n, int) and whole.is_without_update[n]:
-        return chosen[n]
-      return leaf if views.is_hole(leaf) else chosen[n]
+      is_left = leaf is None and isinstance(n, int) and whole.is_not_shown[n]
+      return chosen[n] if is_left or not views.is_hole(leaf) else leaf
 
     return flat.treedef.unflatten(map(pick, flat.leaves, places))
 

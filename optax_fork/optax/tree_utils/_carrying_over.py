@@ -51,14 +51,14 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   The optimizer must be the same one, but what it trains may differ: a mask or
   labels choose other params, :func:`optax.partition` has another group, or the
   model has another head, more layers, or arrays where it had ``None``. An array
-  that has the same place and shape in both states is taken from the old one, a
-  float in the dtype of the new one; any other stays as ``init`` made it, and so
-  do all arrays of that param in the state of a transformation, at its path or
-  below. Layers of a list go by their number. Where a class of the model is
-  another one, children go by their names. If the states differ in more than the
-  params and the groups, it is an error. A state does not say which optimizer
-  made it: that of Adamax looks like that of Adam, so swapping these is not an
-  error.
+  that has the same place and shape in both states is taken from the old one, in
+  the precision of the new one; any other stays as ``init`` made it. So do all
+  arrays of a param, at its path or below: if one of them has another shape, in
+  all states; if the old state lacks one, in that state. Layers of a list go by
+  their number. Where a class of the model is another one, children go by their
+  names. If the states differ in more than the params and the groups, it is an
+  error. A state does not say which optimizer made it: that of Adamax looks like
+  that of Adam, so swapping these is not an error.
 
   The state of a transformation of your own has to be a NamedTuple, a dataclass
   or a module, whose fields are numbers or trees like the params: which arrays
@@ -78,9 +78,10 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
 
   Fresh moments go on with the step count of the old state, so Adam hardly
   corrects their bias. Some states start fresh as a whole if one of their params
-  does: those of :func:`optax.ema` and :func:`optax.contrib.schedule_free`,
-  which would average what is new with where it started, and of
-  :func:`optax.contrib.madgrad`, whose sums give more weight to later gradients.
+  does: those of :func:`optax.ema`, of which the momentum of Adafactor is one,
+  and of :func:`optax.contrib.schedule_free`, which would average what is new
+  with where it started, and of :func:`optax.contrib.madgrad`, whose sums give
+  more weight to later gradients.
   Others also do if one is dropped: those of L-BFGS and of line searches, which
   compare gradients, of GaLore, which projects anew at some counts only, and of
   Prodigy, D-Adaptation, DoG, DoWG, Mechanic and Momo, which keep sums over all
@@ -134,23 +135,24 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   """
   _check_state('old', old)
   _check_state('new', new)
-  notes, stale = [], set()
+  notes, changed, stale = [], set(), set()
 
-  def note(what, tree, keys, field):
+  def note(what, tree, keys, field, state=None):
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
       # What 0.2.8 keeps for an integer was never trained.
       is_change = what != 'carried' and not leaf_kinds.is_discrete(leaf)
       notes.append((what, field, keys + path, is_change))
-      # So are all its arrays in this state: some lack the axis that changed.
+      # So are its other arrays: some lack the axis that changed.
       if what == 'fresh' and keys + path != field:
-        stale.add((field[:-1], (keys + path)[len(field) :]))
+        changed.add((state, (keys + path)[len(field) :]))
 
   def merge(old, new, keys, field=(), mark=None, is_field=False):
     holes = views.is_hole(old), views.is_hole(new)
     if all(holes):
       return new
     are_leaves = jax.tree_util.all_leaves([old, new])
-    is_open = (field[:-1], keys[len(field) :]) not in stale
+    param = keys[len(field) :]
+    is_open = stale.isdisjoint([(None, param), (field[:-1], param)])
     if is_open and are_leaves and (carried := _as_in_new(old, new)) is not None:
       note('carried', old, keys, field)
       return carried
@@ -169,8 +171,10 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
         raise _unlike(old, new, keys)
     elif is_fixed or is_field or _has_states((old, new)):
       raise _unlike(old, new, keys)
+    # What is thawed here may go on in another state; another shape may not.
+    is_local = any(holes) or field == keys
     note('dropped', old, keys, field)
-    note('fresh', new, keys, field)
+    note('fresh', new, keys, field, field[:-1] if is_local else None)
     return new
 
   def merge_children(old, new, keys, field, mark, is_fixed):
@@ -198,8 +202,8 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
     return treedef.unflatten(merge_child(*child) for child in children)
 
   state = merge(old, new, ())
-  if stale:
-    notes.clear()
+  if changed:
+    notes, stale = [], set(changed)
     state = merge(old, new, ())
   shown = [(w, show_path(f or k), show_path(k)) for w, f, k, _ in notes]
   rows = collections.Counter(row[:2] for row in shown)
@@ -213,8 +217,9 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
 def _as_in_new(old: Any, new: Any) -> Any:
   """Gets an array of the old state for the new one, or None if it is none."""
   dtypes, shapes = zip(*map(tree_differences.kind, (old, new)))
-  are_floats = all(jnp.issubdtype(dtype, jnp.floating) for dtype in dtypes)
-  if shapes[0] != shapes[1] or dtypes[0] != dtypes[1] and not are_floats:
+  kinds = jnp.floating, jnp.complexfloating, jnp.integer
+  is_cast = any(all(jnp.issubdtype(x, k) for x in dtypes) for k in kinds)
+  if shapes[0] != shapes[1] or dtypes[0] != dtypes[1] and not is_cast:
     return None
   return old if dtypes[0] == dtypes[1] else jnp.asarray(old, dtypes[1])
 
@@ -256,7 +261,7 @@ def _unlike(old: Any, new: Any, keys: Any) -> ValueError:
   found = [tree_differences.show(x, values=False) for x in (old, new)]
   return ValueError(
       f'At {show_path(keys) or "."!r}, the old state has {found[0]}, and the'
-      f' new one has {found[1]}. `carry_over` is for one optimizer and one kind'
-      ' of container; a state of your own must be a NamedTuple or a dataclass.'
-      ' To take over by name, use `optax.tree.get` and `optax.tree.set`.'
+      f' new one has {found[1]}. `carry_over` needs the same optimizer, and for'
+      ' each label; containers have to be of the same kind, and a state of your'
+      ' own a NamedTuple or a dataclass. With `optax.tree.set` you choose.'
   )

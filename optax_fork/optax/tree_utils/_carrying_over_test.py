@@ -66,12 +66,12 @@ class _SumsOfDataclass:
   squares: base.Updates
 
 
-def _sum_up(make_state):
+def _sum_up(make_state, get_momentum=tree.zeros_like):
   """A transformation of a user's, with a list of numbers for each param."""
 
   def init(params):
     squares = jax.tree.map(lambda x: [jnp.zeros(())], params)
-    return make_state(jax.tree.map(jnp.zeros_like, params), squares)
+    return make_state(get_momentum(params), squares)
 
   return base.GradientTransformation(init, lambda u, s, p=None: (u, s))
 
@@ -243,6 +243,25 @@ class CarryOverTest(parameterized.TestCase):
     np.testing.assert_array_equal(trace, [1, 1])
 
   @parameterized.parameters(
+      (np.complex128(1 + 2j), jnp.complex64(1 + 2j)),
+      (np.int64(3), jnp.int32(3)),
+  )
+  def test_another_precision_of_numbers(self, old, new):
+    found = tree.carry_over(_Pair(old, {}), _Pair(jnp.zeros_like(new), {}))
+    self.assertEqual(found.state.first, new)
+    self.assertEqual(found.state.first.dtype, new.dtype)
+
+  def test_what_is_thawed_goes_on_in_another_state(self):
+    make = lambda mask: combine.chain(
+        _accumulation.trace(0.9), _masking.masked(alias.adam(0.1), mask)
+    )
+    found = tree.carry_over(
+        make(_ONLY_A).init(_PARAMS), make(_ALL).init(_PARAMS)
+    )
+    self.assertIn('0/trace/c', found.carried)
+    self.assertLen(found.fresh, 2)
+
+  @parameterized.parameters(
       (_PARAMS | {'a': None}, _PARAMS),
       (_PARAMS, _PARAMS | {'a': None}),
       (_PARAMS, _PARAMS | {'c': jnp.zeros(5)}),
@@ -292,6 +311,7 @@ class CarryOverTest(parameterized.TestCase):
           )
           for make_state in (_Sums, _SumsOfDataclass)
       ),
+      [_sum_up(_Sums, alias.adam(0.1).init)],
   )
   def test_no_array_of_a_param_of_another_shape(self, tx):
     """Some arrays have its rows or its columns alone, or one number."""
@@ -305,7 +325,7 @@ class CarryOverTest(parameterized.TestCase):
     tx = _masking.masked(_sum_up(make_state), True)
     old, new = (tx.init(jnp.ones(n)) for n in (3, 5))
     with self.assertRaisesRegex(
-        ValueError, "^At 'inner_state/momentum', .* must be a NamedTuple"
+        ValueError, "^At 'inner_state/momentum', .* a NamedTuple"
     ):
       tree.carry_over(old, new)
 
