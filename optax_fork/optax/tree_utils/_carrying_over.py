@@ -52,19 +52,21 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   labels choose other params, :func:`optax.partition` has another group, or the
   model has another head, more layers, or arrays where it had ``None``. An array
   that has the same place and shape in both states is taken from the old one, in
-  the precision of the new one; any other stays as ``init`` made it. So do all
-  arrays of a param, at its path or below: if one of them has another shape, in
-  all states; if the old state lacks one, in that state. Layers of a list go by
-  their number. Where a class of the model is another one, children go by their
-  names. If the states differ in more than the params and the groups, it is an
-  error. A state does not say which optimizer made it: that of Adamax looks like
-  that of Adam, so swapping these is not an error.
+  the precision of the new one; any other stays as ``init`` made it, and so do
+  all arrays of that param in the state of a transformation, at its path or
+  below. Layers of a list go by their number. Where a class of the model is
+  another one, children go by their names. If the states differ in more than the
+  params and the groups, it is an error. A state does not say which optimizer
+  made it: that of Adamax looks like that of Adam, so swapping these is not an
+  error.
 
   The state of a transformation of your own has to be a NamedTuple, a dataclass
   or a module, whose fields are numbers or trees like the params: which arrays
   of a dict or a tuple are of params cannot be known. In the state of a wrapper
   of your own, it is taken for params. What it sums over all params or over
-  steps goes on as it is, also with new params.
+  steps goes on as it is, also with new params, and so does a number for each
+  param in the state of a wrapper of your own, also with a param of another
+  shape: make these anew with :func:`optax.tree.set`.
 
   A param that you reset keeps its arrays, which may pull it back to where it
   was. To let it start fresh, carry the state over twice: first into
@@ -135,24 +137,24 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   """
   _check_state('old', old)
   _check_state('new', new)
-  notes, changed, stale = [], set(), set()
+  notes, stale = [], set()
 
-  def note(what, tree, keys, field, state=None):
+  def note(what, tree, keys, field):
     for path, leaf in jax.tree_util.tree_leaves_with_path(tree):
       # What 0.2.8 keeps for an integer was never trained.
       is_change = what != 'carried' and not leaf_kinds.is_discrete(leaf)
       notes.append((what, field, keys + path, is_change))
-      # So are its other arrays: some lack the axis that changed.
+      # So are all its arrays in this state: some lack the axis that changed.
       if what == 'fresh' and keys + path != field:
-        changed.add((state, (keys + path)[len(field) :]))
+        stale.add((field[:-1], (keys + path)[len(field) :]))
 
   def merge(old, new, keys, field=(), mark=None, is_field=False):
     holes = views.is_hole(old), views.is_hole(new)
     if all(holes):
       return new
     are_leaves = jax.tree_util.all_leaves([old, new])
-    param = keys[len(field) :]
-    is_open = stale.isdisjoint([(None, param), (field[:-1], param)])
+    is_stale = (field[:-1], keys[len(field) :]) in stale
+    is_open = not is_stale or _has_states((old, new))
     if is_open and are_leaves and (carried := _as_in_new(old, new)) is not None:
       note('carried', old, keys, field)
       return carried
@@ -171,10 +173,8 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
         raise _unlike(old, new, keys)
     elif is_fixed or is_field or _has_states((old, new)):
       raise _unlike(old, new, keys)
-    # What is thawed here may go on in another state; another shape may not.
-    is_local = any(holes) or field == keys
     note('dropped', old, keys, field)
-    note('fresh', new, keys, field, field[:-1] if is_local else None)
+    note('fresh', new, keys, field)
     return new
 
   def merge_children(old, new, keys, field, mark, is_fixed):
@@ -202,8 +202,8 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
     return treedef.unflatten(merge_child(*child) for child in children)
 
   state = merge(old, new, ())
-  if changed:
-    notes, stale = [], set(changed)
+  if stale:
+    notes.clear()
     state = merge(old, new, ())
   shown = [(w, show_path(f or k), show_path(k)) for w, f, k, _ in notes]
   rows = collections.Counter(row[:2] for row in shown)

@@ -66,14 +66,16 @@ class _SumsOfDataclass:
   squares: base.Updates
 
 
-def _sum_up(make_state, get_momentum=tree.zeros_like):
+def _list_zeros(params):
+  return jax.tree.map(lambda x: [jnp.zeros(())], params)
+
+
+def _sum_up(make_state, init_squares=_list_zeros):
   """A transformation of a user's, with a list of numbers for each param."""
-
-  def init(params):
-    squares = jax.tree.map(lambda x: [jnp.zeros(())], params)
-    return make_state(get_momentum(params), squares)
-
-  return base.GradientTransformation(init, lambda u, s, p=None: (u, s))
+  return base.GradientTransformation(
+      lambda params: make_state(tree.zeros_like(params), init_squares(params)),
+      lambda updates, state, params=None: (updates, state),
+  )
 
 
 def _make_class(*names):
@@ -311,7 +313,6 @@ class CarryOverTest(parameterized.TestCase):
           )
           for make_state in (_Sums, _SumsOfDataclass)
       ),
-      [_sum_up(_Sums, alias.adam(0.1).init)],
   )
   def test_no_array_of_a_param_of_another_shape(self, tx):
     """Some arrays have its rows or its columns alone, or one number."""
@@ -319,6 +320,27 @@ class CarryOverTest(parameterized.TestCase):
     found = tree.carry_over(tx.init(old), tx.init(new))
     self.assertEmpty([path for path in found.carried if 'head' in path])
     self.assertNotEmpty([path for path in found.carried if 'body' in path])
+
+  def test_params_whose_names_are_those_in_a_state(self):
+    """Places in a chain, labels, and params of two nets."""
+    adam = alias.adam(0.1)
+    init_both = lambda params: _Sums(*map(adam.init, params))
+    pair, net = [jnp.ones(2)] * 2, {'a': jnp.ones(2), 'b': jnp.ones(2)}
+    for init, params in (
+        (adam.init, pair),
+        (_sum_up(_Sums, adam.init).init, pair),
+        (combine.named_chain(('b', adam), ('a', adam)).init, net),
+        (_combining.partition({'a': adam, 'b': adam}, dict(a='a', b='b')).init,
+         net),
+        (_inject.inject_hyperparams(alias.adam)(0.1).init,
+         {'b1': jnp.ones(2), 'c': jnp.ones(2)}),
+        (init_both, [net, net]),
+    ):
+      leaves, treedef = jax.tree.flatten(params)
+      new = treedef.unflatten([*leaves[:-1], jnp.ones(5)])
+      found = tree.carry_over(init(params), init(new))
+      of_new = [x for x in jax.tree.leaves(found.state) if jnp.size(x) == 5]
+      self.assertLen(found.fresh, len(of_new))
 
   def test_dict_of_a_state_does_not_say_what_is_of_params(self):
     make_state = lambda *values: dict(zip(_Sums._fields, values))
