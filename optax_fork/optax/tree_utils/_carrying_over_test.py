@@ -330,7 +330,7 @@ class CarryOverTest(parameterized.TestCase):
         (adam.init, pair),
         (_sum_up(_Sums, adam.init).init, pair),
         (combine.named_chain(('b', adam), ('a', adam)).init, net),
-        (_combining.partition({'a': adam, 'b': adam}, dict(a='a', b='b')).init,
+        (_combining.partition({'a': adam, 'b': adam}, {'a': 'a', 'b': 'b'}).init,
          net),
         (_inject.inject_hyperparams(alias.adam)(0.1).init,
          {'b1': jnp.ones(2), 'c': jnp.ones(2)}),
