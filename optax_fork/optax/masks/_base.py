@@ -20,10 +20,10 @@ _MAX_PATHS = 10  # As many as an error lists.
 
 
 class FlatParams:
-  """Params as a list of leaves, holes among them, and what a call shows."""
+  """Params as a list of leaves, holes among them."""
 
-  def __init__(self, params: base.Params, seen: Any = (None, None)):
-    self.params, self.seen = params, seen
+  def __init__(self, params: base.Params):
+    self.params = params
     self.leaves, self.treedef = jax.tree.flatten(params, is_leaf=views.is_hole)
     self._found = {}
 
@@ -46,12 +46,6 @@ class FlatParams:
     return [not views.is_hole(x) for x in kept]
 
   @functools.cached_property
-  def is_not_shown(self) -> list[bool]:
-    """Whether leaves are params of a raw model that have no updates."""
-    shown = views.at_each_leaf(self.seen[0], self.params)
-    return [x and y is None for x, y in zip(self.is_choosable, shown)]
-
-  @functools.cached_property
   def is_expected(self) -> list[bool]:
     """Whether leaves may be looked for: None may stand for a param."""
     return [x or y is None for x, y in zip(self.is_choosable, self.leaves)]
@@ -67,7 +61,7 @@ class FlatParams:
     for call in seam.calls():
       if call.params is None:
         continue
-      whole = call.flat = call.flat or FlatParams(call.params, *call.seen[-1:])
+      whole = call.flat = call.flat or FlatParams(call.params)
       tree = whole.treedef.unflatten(range(len(whole.leaves)))
       places = views.subtrees_at(self.treedef, tree)
       if not whole.is_whole or places is None:
@@ -84,7 +78,7 @@ class FlatParams:
     # A wrapper that compiles, say, has leaves of its own.
     whole, own, places = found[0]
     leaves = [own.get(n, x) for n, x in enumerate(whole.leaves)]
-    return FlatParams(whole.treedef.unflatten(leaves), whole.seen), places
+    return FlatParams(whole.treedef.unflatten(leaves)), places
 
   def once(self, find: Any) -> Any:
     """Calls a method of a chooser, unless it was called for these params."""
@@ -137,12 +131,10 @@ class Chooser(params_fn.ParamsFn, abc.ABC):
     elif all(map(views.is_hole, whole.leaves)):
       return params
     chosen = whole.once(self.choose)
-
-    def pick(leaf, n):
-      is_left = leaf is None and isinstance(n, int) and whole.is_not_shown[n]
-      return chosen[n] if is_left or not views.is_hole(leaf) else leaf
-
-    return flat.treedef.unflatten(map(pick, flat.leaves, places))
+    return flat.treedef.unflatten(
+        leaf if views.is_hole(leaf) else chosen[n]
+        for leaf, n in zip(flat.leaves, places)
+    )
 
   @abc.abstractmethod
   def choose(self, flat: FlatParams) -> list[Any]:

@@ -323,15 +323,14 @@ class CarryOverTest(parameterized.TestCase):
 
   def test_params_whose_names_are_those_in_a_state(self):
     """Places in a chain, labels, and params of two nets."""
-    adam = alias.adam(0.1)
+    adam, labels = alias.adam(0.1), {'a': 'a', 'b': 'b'}
     init_both = lambda params: _Sums(*map(adam.init, params))
     pair, net = [jnp.ones(2)] * 2, {'a': jnp.ones(2), 'b': jnp.ones(2)}
     for init, params in (
         (adam.init, pair),
         (_sum_up(_Sums, adam.init).init, pair),
         (combine.named_chain(('b', adam), ('a', adam)).init, net),
-        (_combining.partition({'a': adam, 'b': adam}, {'a': 'a', 'b': 'b'}).init,
-         net),
+        (_combining.partition({'a': adam, 'b': adam}, labels).init, net),
         (_inject.inject_hyperparams(alias.adam)(0.1).init,
          {'b1': jnp.ones(2), 'c': jnp.ones(2)}),
         (init_both, [net, net]),

@@ -35,7 +35,7 @@ def is_param(leaf: Any) -> bool:
 def is_static(leaf: Any) -> bool:
   """Whether a leaf stays as it is, being neither an array nor a float."""
   if is_array(leaf) or isinstance(leaf, jax.Array):
-    return not is_array(leaf)  # A PRNG key.
+    return not has_numbers(leaf)  # A PRNG key, or an array of texts.
   is_float = isinstance(leaf, (float, complex))
   is_like_array = hasattr(leaf, '__jax_array__') or hasattr(leaf, '__array__')
   return isinstance(leaf, type) or not (is_float or is_like_array)

@@ -143,15 +143,22 @@ class RawUpdatesTest(parameterized.TestCase):
 
   def test_periodic_update_keys(self):
     make = lambda i: {
-        'w': jnp.full(2, i, jnp.float32), 'key': jax.random.key(i), 'on': True,
-        'names': np.array([str(i)]),
+        'w': jnp.full(2, i, jnp.float32), 'key': jax.random.key(i), 'on': True
     }
     for steps in (2, 3):
       new = update.periodic_update(make(1), make(0), steps, 2)
       expected = make(1 if steps == 2 else 0)
       test_utils.assert_trees_all_equal(new['w'], expected['w'])
       self.assertEqual(new['key'], expected['key'])
-      self.assertEqual(new['names'], ['0'])
+
+  def test_averages_beside_texts(self):
+    make = lambda i: {'w': jnp.full(2, i), 'names': np.array([str(i)])}
+    for average, weight in (
+        (update.incremental_update(make(2.0), make(0.0), 0.5), 1),
+        (update.periodic_update(make(2.0), make(0.0), 2, 2), 2),
+    ):
+      np.testing.assert_array_equal(average['w'], [weight] * 2)
+      self.assertEqual(average['names'], ['0.0'])
 
   def test_periodic_update_none_for_params(self):
     with self.assertRaises(TypeError):
