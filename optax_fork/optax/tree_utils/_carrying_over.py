@@ -65,25 +65,26 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   of a dict or a tuple are of params cannot be known. In the state of a wrapper
   of your own, it is taken for params. What it sums over all params or over
   steps goes on as it is, also with new params, and so does a number for each
-  param in the state of a wrapper of your own, also with a param of another
-  shape: make these anew with :func:`optax.tree.set`.
+  param, also with a param of another shape, in the state of a wrapper, or where
+  nothing has the shape of the param: set these with :func:`optax.tree.set`.
 
   A param that you reset keeps its arrays, which may pull it back to where it
   was. To let it start fresh, carry the state over twice: first into
   ``optimizer.init`` of params that have ``None`` there.
 
   Numbers that :func:`optax.inject_hyperparams` keeps in the state are carried
-  over as well, and so are the scale and the best value of
-  :func:`optax.contrib.reduce_on_plateau`, and ``b1`` of
+  over as well, as they were rounded to the old precision, and so are the scale
+  and the best value of :func:`optax.contrib.reduce_on_plateau`, and ``b1`` of
   :func:`optax.contrib.schedule_free`. To keep those that the new optimizer was
   given, set them again: ``optax.tree.set(found.state, learning_rate=1e-3)``.
+  Arrays stay on the devices where the old state has them.
 
   Fresh moments go on with the step count of the old state, so Adam hardly
   corrects their bias. Some states start fresh as a whole if one of their params
-  does: those of :func:`optax.ema`, of which the momentum of Adafactor is one,
-  and of :func:`optax.contrib.schedule_free`, which would average what is new
-  with where it started, and of :func:`optax.contrib.madgrad`, whose sums give
-  more weight to later gradients.
+  does: those of :func:`optax.ema`, of which the momentums of Adafactor and
+  Signum are two, and of :func:`optax.contrib.schedule_free`, which would
+  average what is new with where it started, and of
+  :func:`optax.contrib.madgrad`, whose sums give more weight to later gradients.
   Others also do if one is dropped: those of L-BFGS and of line searches, which
   compare gradients, of GaLore, which projects anew at some counts only, and of
   Prodigy, D-Adaptation, DoG, DoWG, Mechanic and Momo, which keep sums over all
@@ -91,8 +92,11 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
   which params they are of, and for :func:`optax.contrib.acprop`, and
   :func:`optax.contrib.adopt` without clipping, which divide by the moments of
   any count but 0.
-  With :class:`optax.MultiSteps` or :func:`optax.apply_every`, carry a state
-  over when it has just made a step, not while it accumulates.
+
+  With :class:`optax.MultiSteps`, :func:`optax.apply_every` or
+  :func:`optax.contrib.sam`, carry a state over when it has just made a step of
+  the optimizer, not in between. Before you freeze params that
+  :func:`optax.contrib.schedule_free` trains, replace them by its average.
 
   Args:
     old: the old state.
@@ -104,7 +108,8 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
     fresh, and what was dropped.
 
   Raises:
-    TypeError: If one of them is not the state of an optimizer.
+    TypeError: If one of them has no state of an optimizer in it, or more than
+      arrays and numbers.
     ValueError: If the states differ in more than the params and the groups. It
       names the first place. What to take from the state of another optimizer is
       for you to say, with :func:`optax.tree.get` and :func:`optax.tree.set`.
