@@ -81,17 +81,16 @@ def carry_over(old: base.OptState, new: base.OptState) -> CarriedOver:
 
   Fresh moments go on with the step count of the old state, so Adam hardly
   corrects their bias. Some states start fresh as a whole if one of their params
-  does: those of :func:`optax.ema`, of which the momentums of Adafactor and
-  Signum are two, and of :func:`optax.contrib.schedule_free`, which would
-  average what is new with where it started, and of
-  :func:`optax.contrib.madgrad`, whose sums give more weight to later gradients.
-  Others also do if one is dropped: those of L-BFGS and of line searches, which
-  compare gradients, of GaLore, which projects anew at some counts only, and of
-  Prodigy, D-Adaptation, DoG, DoWG, Mechanic and Momo, which keep sums over all
-  params. Make a new state for :func:`optax.flatten`, whose arrays do not say
-  which params they are of, and for :func:`optax.contrib.acprop`, and
-  :func:`optax.contrib.adopt` without clipping, which divide by the moments of
-  any count but 0.
+  does: those of :func:`optax.ema`, which Adafactor and Signum use for their
+  momentum, and of :func:`optax.contrib.schedule_free`, which would average what
+  is new with where it started, and of :func:`optax.contrib.madgrad`, whose sums
+  give more weight to later gradients. Others also do if one is dropped: those
+  of L-BFGS and of line searches, which compare gradients, of GaLore, which
+  projects anew at some counts only, and of Prodigy, D-Adaptation, DoG, DoWG,
+  Mechanic and Momo, which keep sums over all params. Make a new state for
+  :func:`optax.flatten`, whose arrays do not say which params they are of, and
+  for :func:`optax.contrib.acprop`, and :func:`optax.contrib.adopt` without
+  clipping, which divide by the moments of any count but 0.
 
   With :class:`optax.MultiSteps`, :func:`optax.apply_every` or
   :func:`optax.contrib.sam`, carry a state over when it has just made a step of

@@ -17,7 +17,7 @@ from optax._src.models import views
 
 def _is_model(tree: Any) -> bool:
   """Whether a tree has leaves that are neither arrays nor floats."""
-  leaves = jax.tree.leaves(tree)
+  leaves = leaf_kinds.get_distinct(jax.tree.leaves(tree))
   has_params = any(map(leaf_kinds.is_param, leaves))
   return has_params and any(map(leaf_kinds.is_static, leaves))
 

@@ -81,7 +81,7 @@ def zeros_of_given(params: Any) -> Any:
   """
   tree = given(params)
   is_number = lambda x: isinstance(x, (int, float, complex))
-  leaves = jax.tree.leaves(tree)
+  leaves = leaf_kinds.get_distinct(jax.tree.leaves(tree))
   if not all(is_number(x) or leaf_kinds.has_numbers(x) for x in leaves):
     tree = params
   zeros = lambda p, x: (
