@@ -97,16 +97,6 @@ class InjectTest(parameterized.TestCase):
     np.testing.assert_array_equal(updates[0], 0.0)
     np.testing.assert_allclose(updates[1], -0.1, rtol=1e-6)
 
-  def test_hyperparam_dtype(self):
-    params, dtypes = jnp.ones(2, jnp.bfloat16), []
-    for library in (pristine.load(), optax):
-      transform = library.inject_hyperparams(
-          library.adam, hyperparam_dtype=jnp.float32
-      )(0.01)
-      updates, state = transform.update(params, transform.init(params), params)
-      dtypes += [updates.dtype, library.tree.get(state, 'mu').dtype]
-    self.assertEqual(dtypes, [jnp.float32] * 2 + [jnp.bfloat16] * 2)
-
   def test_number_that_rounding_makes_one(self):
     params, found = jnp.ones(2, jnp.bfloat16), []
     for library in (pristine.load(), optax):

@@ -3,10 +3,11 @@
 """Injection without `static_args` does what pristine Optax does with them.
 
 Programs are compared as JAX traces them: the same program gives the same bits.
-The defaults are compared in bfloat16 and in mixed trees, too. What the plain
-optimizers do is compared in injected_dtypes_test.
+The defaults are compared in bfloat16 and in mixed trees, too, with and without
+`hyperparam_dtype`.
 """
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
@@ -27,9 +28,11 @@ _FORK = lambda: optax
 _MIXED = {'w': jnp.float32, 'v': jnp.bfloat16, 'b': jnp.bfloat16}
 
 
-def _run(load, label, injected=None, dtype=jnp.float32):
+def _run(load, label, injected=None, dtype=jnp.float32, kept=None):
   library, known = settings.by_label(load)
-  return runs.SettingRun(library, known[label], injected, dtype=dtype)
+  return runs.SettingRun(
+      library, known[label], injected, dtype=dtype, hyperparam_dtype=kept
+  )
 
 
 _COMPARED = [
@@ -37,21 +40,23 @@ _COMPARED = [
     for setting in settings.of_factories(optax)
     if setting.label not in _NOT_ON_PRISTINE
 ]
-_CASES = [(label, jnp.float32) for label in _COMPARED] + [
-    (label, dtype)
+_CASES = [(label, jnp.float32, None) for label in _COMPARED] + [
+    (label, dtype, kept)
     for label in _COMPARED
     if label.endswith('()')
-    for dtype in (jnp.bfloat16, _MIXED)
-]
+    for dtype, kept in (
+        (jnp.bfloat16, None), (_MIXED, None), (_MIXED, jnp.float32)
+    )
+]  # fmt: skip
 # Of rounding, and of deprecated factories.
 pytestmark = pytest.mark.filterwarnings('ignore')
 
 
-@pytest.mark.parametrize(('label', 'dtype'), _CASES)
-def test_fork_infers_what_is_right_and_rounds_as_pristine(label, dtype):
-  found = lambda: _run(_FORK, label, 'inferred', dtype).programs()
+@pytest.mark.parametrize(('label', 'dtype', 'kept'), _CASES)
+def test_fork_infers_what_is_right_and_rounds_as_pristine(label, dtype, kept):
+  found = lambda: _run(_FORK, label, 'inferred', dtype, kept).programs()
   try:
-    wanted = _run(release.load, label, 'named', dtype).programs()
+    wanted = _run(release.load, label, 'named', dtype, kept).programs()
   except TypeError as error:  # Of dtypes that differ, where some are low.
     assert dtype != jnp.float32
     with pytest.raises(type(error)):
@@ -59,6 +64,34 @@ def test_fork_infers_what_is_right_and_rounds_as_pristine(label, dtype):
     return
   differences = states.differences(found(), wanted)
   assert not states.without_types_of_a_search(differences)
+
+
+def test_state_that_is_cast_back_after_each_step():
+  """As Tunix trains bfloat16 params: only the step is in float32."""
+  grads = jnp.array([[0.1, -2e-3]] * 10 + [[-0.2, 3e-3]] * 10, jnp.bfloat16)
+
+  def train(library):
+    factory = library.inject_hyperparams(
+        library.adamw, hyperparam_dtype=jnp.float32
+    )
+    tx = factory(library.cosine_decay_schedule(0.02, 20), weight_decay=0.01)
+
+    def step(carry, grads):
+      params, state = carry
+      updates, new_state = tx.update(grads, state, params)
+      assert updates.dtype == jnp.float32
+      params = library.apply_updates(params, updates)
+      state = jax.tree.map(lambda x, old: x.astype(old.dtype), new_state, state)
+      return (params, state), params
+
+    params = jnp.array([1.0, 0.02], jnp.bfloat16)
+    return jax.lax.scan(step, (params, tx.init(params)), grads)
+
+  found, wanted = (
+      states.bits(states.arrays(train(library)))
+      for library in (optax, release.load())
+  )
+  assert not states.differences(found, wanted)
 
 
 @pytest.mark.parametrize('label', sorted(_NOT_ON_PRISTINE))

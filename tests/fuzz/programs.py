@@ -364,9 +364,7 @@ class _Optimizers:
     text, arguments = factory.name, ', '.join(arguments)
     if self._of(*range(6)) == 5:
       text = f'of_class(optax.GradientTransformation, {text})'
-    # Numbers of another dtype than the params have a row.
-    is_single = {*jax.tree.leaves(self._params)} <= {*_SINGLE}
-    if is_single and self._of(False, True):
+    if self._of(False, True):
       static = f'{static}, hyperparam_dtype=jnp.float32'
     return f'optax.inject_hyperparams({text}, {static})({arguments})'
 
@@ -518,8 +516,6 @@ _HAS_ROW = '|'.join((
     r'init\(jax\.eval_shape.*(schedule_free|\bdog\b|measure)',
     # test_state_without_schedule_free
     r'eval_params(?!.*tx = optax\.contrib\.schedule_free)',
-    # test_hyperparam_dtype
-    r'(cast\(|bfloat16).*hyperparam_dtype|hyperparam_dtype=.*measure',
 ))  # fmt: skip
 
 

@@ -72,6 +72,7 @@ class SettingRun(_Run):
       *,
       dtype: Any = jnp.float32,
       layout: str = 'dict',
+      hyperparam_dtype: Any = None,
   ):
     """Makes the optimizer and the params.
 
@@ -79,10 +80,11 @@ class SettingRun(_Run):
       optax: a copy of Optax.
       setting: one of its settings.
       injected: 'named' for `inject_hyperparams` with the right `static_args`,
-        'inferred' without those that the fork finds, 'float32' for that with
-        this `hyperparam_dtype`; None for the optimizer itself.
+        'inferred' without those that the fork finds; None for the optimizer
+        itself.
       dtype: of params and gradients, or a dict of those of `w`, `v` and `b`.
       layout: a key of `LAYOUTS`.
+      hyperparam_dtype: that of `inject_hyperparams`.
     """
     self._layout, self._dtype = LAYOUTS[layout], dtype
     factory = setting.factory
@@ -90,8 +92,7 @@ class SettingRun(_Run):
       named = setting.static_args
       if injected != 'named':
         named &= settings.UNTRACEABLE
-      kept = jnp.float32 if injected == 'float32' else None
-      factory = optax.inject_hyperparams(factory, named, kept)
+      factory = optax.inject_hyperparams(factory, named, hyperparam_dtype)
     kwargs = {k: self._layout(v) for k, v in setting.kwargs.items()}
     name = factories.name_of(setting.label)
     self._random = np.random.RandomState(0)

@@ -91,7 +91,6 @@ def bind_static(
     factory: Callable[..., Any],
     bound_arguments: inspect.BoundArguments,
     static_args: set[str],
-    hyperparam_dtype: Any,
 ) -> tuple[Callable[..., Any], dict[str, Any]]:
   """Binds the static arguments of factory.
 
@@ -102,8 +101,6 @@ def bind_static(
       they are static.
     static_args: names of arguments that are static in any case. With that of
       ``**kwargs``, all that comes through them is.
-    hyperparam_dtype: the dtype of numbers in the state. If it is given, floats
-      are used as Python's are: they change no other dtype.
 
   Returns:
     A function that calls factory with other arguments and with the numbers of
@@ -135,22 +132,11 @@ def bind_static(
           ' would change nothing. Make the optimizer with another value. If'
           ' Optax 0.2.8 saved the state, delete the entry.'
       )
-    if hyperparam_dtype is not None:
-      numbers = jax.tree.map(_as_python_float, numbers)
     arguments = others | numbers | static
     positional = [arguments.pop(name) for name in leading]
     return factory(*positional, *args, **arguments)
 
   return bound_factory, others
-
-
-def _as_python_float(x: Any) -> Any:
-  """Makes a float weakly typed; returns anything else as it is."""
-  if not (hasattr(x, 'dtype') and jnp.issubdtype(x.dtype, jnp.floating)):
-    return x
-  return jax.lax.convert_element_type_p.bind(
-      x, new_dtype=jnp.result_type(float), weak_type=True, sharding=None
-  )
 
 
 def warn_of_rounding(given: dict[str, Any], dtype: Any) -> None:
