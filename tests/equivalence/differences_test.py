@@ -231,6 +231,15 @@ class ViewsTest(parameterized.TestCase):
     shapes = [jax.tree.map(jnp.shape, grad) for grad in seen]
     self.assertEqual(shapes, [{'w': (2, 2), 'b': (2,)}, (6,)])
 
+  def test_dtypes_under_flatten(self):
+    params = [jnp.ones(2), jnp.ones(2, jnp.complex64)]
+    found = []
+    for library in (pristine.load(), optax):
+      tx = library.flatten(library.sgd(0.1))
+      updates, _ = tx.update(params, tx.init(params))
+      found.append([u.dtype for u in updates])
+    self.assertEqual(found, [[jnp.complex64] * 2, [p.dtype for p in params]])
+
   def test_gradient_under_masked(self):
     mask = {'w': True, 'b': False}
     seen = self._gradients_given(lambda library, tx: library.masked(tx, mask))

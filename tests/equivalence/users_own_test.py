@@ -6,7 +6,9 @@ import functools
 import inspect
 
 from absl.testing import parameterized
+import chex
 import jax
+from jax import flatten_util
 import jax.numpy as jnp
 import optax
 from optax_fork import pristine
@@ -145,6 +147,23 @@ class UsersOwnTest(parameterized.TestCase):
       )
       self.assertEqual(value, 8.0)
       self.assertEqual(grad['w'].tolist(), [[2.0, 2.0], [2.0, 2.0]])
+
+  def test_loss_of_the_vector_under_flatten(self):
+    ravel = lambda tree: flatten_util.ravel_pytree(tree)[0]
+    value, grad = jax.value_and_grad(lambda x: jnp.sum(jnp.cos(x)))(_PARAMS['w'])
+    found = []
+    for library in (pristine.load(), optax):
+      tx = library.flatten(library.chain(
+          library.scale(-1.0), library.scale_by_backtracking_linesearch(3)
+      ))
+      grads, params = {'w': grad, 'b': grad[0]}, _PARAMS
+      updates, state = tx.update(
+          grads, tx.init(params), params, grad=ravel(grads), value=1.5 * value,
+          value_fn=lambda vector: jnp.sum(jnp.cos(vector)),
+      )  # fmt: skip
+      self.assertTrue(updates['b'].all())
+      found.append(jax.tree.leaves((updates, state)))
+    chex.assert_trees_all_equal(*found)
 
   def test_what_decides_to_skip_a_step_sees_what_was_given(self):
     params = _PARAMS | {'base': jnp.ones(3), 'n': jnp.arange(4)}

@@ -1,6 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests for what an optimizer sees under `masked` and `flatten`."""
+"""Tests for what an optimizer sees under `masked`."""
 
 import functools
 
@@ -12,7 +12,6 @@ from optax._src import alias
 from optax._src import base
 from optax._src import test_utils
 from optax.transforms import _combining
-from optax.transforms import _layouts
 from optax.transforms import _masking
 
 
@@ -143,51 +142,6 @@ class MaskedViewTest(parameterized.TestCase):
     jaxpr = make_jaxpr(tx)
     mask = jax.tree.map(lambda _: True, self.params)
     self.assertEqual(make_jaxpr(_masking.masked(tx, mask)), jaxpr)
-
-
-class FlattenedViewTest(parameterized.TestCase):
-
-  def _update(self, update_fn, grads, params, **extra_args):
-    """Lets a transformation see what `flatten` makes of these arguments."""
-    tx = _layouts.flatten(
-        base.GradientTransformationExtraArgs(base.init_empty_state, update_fn)
-    )
-    tx.update(grads, tx.init(params), params, **extra_args)
-
-  def test_callbacks_get_what_the_user_trains(self):
-    params = {
-        'a': jnp.ones((2, 3)), 'b': jnp.ones(2, jnp.bfloat16), 'n': jnp.array(3)
-    }
-    grads = {'a': jnp.ones((2, 3)), 'b': jnp.ones(2, jnp.bfloat16), 'n': None}
-    seen = []
-
-    def update_fn(updates, state, params, *, grad, value_fn):
-      self.assertEqual(updates.shape, (8,))
-      self.assertEqual(params.shape, (8,))
-      test_utils.assert_trees_all_equal(grad, updates)
-      self.assertEqual(value_fn(2.0 * params), 12.0)
-      return updates, state
-
-    self._update(
-        update_fn,
-        grads,
-        params,
-        grad=grads,
-        value_fn=lambda p: seen.append(p) or jnp.sum(p['a']),
-    )
-    test_utils.assert_trees_all_equal_dtypes(seen, [params])
-    test_utils.assert_trees_all_equal(
-        seen, [{'a': 2.0 * params['a'], 'b': 2.0 * params['b'], 'n': 3}]
-    )
-
-  def test_value_fn_without_a_gradient(self):
-    def update_fn(updates, state, params, *, value_fn):
-      self.assertEqual(value_fn(params), 2.0)
-      return updates, state
-
-    params = {'a': jnp.ones(2)}
-    value_fn = lambda p: jnp.sum(p['a'])
-    self._update(update_fn, params, params, value_fn=value_fn)
 
 
 if __name__ == '__main__':
