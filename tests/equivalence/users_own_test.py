@@ -150,15 +150,15 @@ class UsersOwnTest(parameterized.TestCase):
 
   def test_loss_of_the_vector_under_flatten(self):
     ravel = lambda tree: flatten_util.ravel_pytree(tree)[0]
-    value, grad = jax.value_and_grad(lambda x: jnp.sum(jnp.cos(x)))(_PARAMS['w'])
+    loss = lambda tree: jnp.sum(jnp.cos(ravel(tree)))
+    value, grads = jax.value_and_grad(loss)(_PARAMS)
     found = []
     for library in (pristine.load(), optax):
       tx = library.flatten(library.chain(
           library.scale(-1.0), library.scale_by_backtracking_linesearch(3)
       ))
-      grads, params = {'w': grad, 'b': grad[0]}, _PARAMS
       updates, state = tx.update(
-          grads, tx.init(params), params, grad=ravel(grads), value=1.5 * value,
+          grads, tx.init(_PARAMS), _PARAMS, grad=ravel(grads), value=value,
           value_fn=lambda vector: jnp.sum(jnp.cos(vector)),
       )  # fmt: skip
       self.assertTrue(updates['b'].all())
