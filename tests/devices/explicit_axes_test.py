@@ -44,7 +44,6 @@ _LABELS = [label for label in runs.optimizers(optax) if 'flatten' not in label]
 _IN_SHORT = (
     'optax.adamw',
     'optax.adaptive_grad_clip',
-    'optax.contrib.galore',
     'optax.contrib.mechanize',
     'optax.contrib.muon',
     'optax.contrib.prodigy',
@@ -171,8 +170,9 @@ class ExplicitAxesTest(parameterized.TestCase):
   def test_all_that_works_on_one_device_works(self, label, kind, is_set):
     self._compare(label, kind, is_set)
 
-  def test_line_search_under_a_mask(self):
-    self._compare('masked_lbfgs', 'two axes', True)
+  @parameterized.parameters('masked_lbfgs', 'optax.contrib.galore')
+  def test_what_is_ours(self, label):
+    self._compare(label, 'two axes', True)
 
   @parameterized.parameters(*_MESHES)
   @pytest.mark.full  # Each optimizer is compiled.
