@@ -1,11 +1,13 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of many leaves are those of 0.2.8, of the same type, to rounding.
+"""Sums of many leaves change inside L-BFGS and its searches, nowhere else.
 
-What differs on purpose is in `differences_test.py`.
+L-BFGS adds up the leaves by `numerics.add_up`, which gives what 0.2.8 gives,
+of the same type, to rounding.
 """
 
 import contextlib
+import functools
 
 from absl.testing import parameterized
 import jax
@@ -13,6 +15,7 @@ from jax import export
 import jax.numpy as jnp
 import numpy as np
 import optax
+from optax._src import numerics
 from optax_fork import pristine
 
 _MANY = 20
@@ -25,10 +28,18 @@ _LEAVES = {
     'of no elements': jnp.ones((0, 2)),
 }
 _SUMS = {
-    'sum': lambda library, tree: library.tree.sum(tree),
-    'norm': lambda library, tree: library.tree.norm(tree),
-    'norm of order 1': lambda library, tree: library.tree.norm(tree, ord=1),
-    'vdot': lambda library, tree: library.tree.vdot(tree, tree),
+    'norm': lambda tree: functools.partial(tree.norm, squared=True),
+    'vdot': lambda tree: lambda x: tree.vdot(x, x),
+}
+_OPTIMIZERS = {  # What adds up leaves, other than L-BFGS.
+    'clip_by_global_norm': lambda library: library.clip_by_global_norm(1.0),
+    'dadapt_adamw': lambda library: library.contrib.dadapt_adamw(),
+    'dog': lambda library: library.contrib.dog(0.1),
+    'dowg': lambda library: library.contrib.dowg(),
+    'mechanize': lambda library: library.contrib.mechanize(library.sgd(0.1)),
+    'momo': lambda library: library.contrib.momo(),
+    'polyak_sgd': lambda library: library.polyak_sgd(),
+    'prodigy': lambda library: library.contrib.prodigy(),
 }
 _SETTINGS = {
     'default': contextlib.nullcontext,
@@ -39,10 +50,16 @@ _SETTINGS = {
 }
 
 
-def _type(add_up, library, tree):
+def _sum(name, library):
+  """Returns the sum of 0.2.8, or that of L-BFGS in the fork."""
+  fn = _SUMS[name](library.tree)
+  return functools.partial(numerics.add_up, fn) if library is optax else fn
+
+
+def _type(name, library, tree):
   """Returns the type of a sum, or the class of the error."""
   try:
-    found = jax.eval_shape(lambda: add_up(library, tree))
+    found = jax.eval_shape(lambda: _sum(name, library)(tree))
   except ValueError as error:
     return type(error)
   return found.dtype, found.weak_type, found.shape
@@ -56,30 +73,46 @@ class SumsTest(parameterized.TestCase):
       for leaf in _LEAVES.values():
         for tree in ([leaf, None], [leaf, _LEAVES['float32']]):
           old, new = (
-              _type(_SUMS[name], library, tree * _MANY)
+              _type(name, library, tree * _MANY)
               for library in (pristine.load(), optax)
           )
           self.assertEqual(new, old)
 
-  def _compare(self, add_up, tree):
+  @parameterized.product(
+      name=list(_SUMS), transform=(jax.grad, jax.vmap, jax.hessian)
+  )
+  def test_transformed(self, name, transform):
     old, new = (
-        jax.jit(lambda tree, library=library: add_up(library, tree))(tree)
-        for library in (pristine.load(), optax)
+        jax.jit(
+            transform(lambda x, add_up=add_up: add_up([x, 2 * x] * _MANY))
+        )(_LEAVES['float32'])
+        for add_up in (_sum(name, pristine.load()), _sum(name, optax))
     )
     np.testing.assert_allclose(new, old, rtol=1e-6)
-
-  @parameterized.parameters(*_SUMS)
-  def test_transformed(self, name):
-    of = lambda library: lambda x: _SUMS[name](library, [x, 2 * x] * _MANY)
-    for transform in (jax.grad, jax.vmap, jax.hessian):
-      self._compare(
-          lambda library, x, transform=transform: transform(of(library))(x),
-          _LEAVES['float32'],
-      )
 
   def test_symbolic_shapes(self):
     (size,) = export.symbolic_shape('n')
     struct = jax.ShapeDtypeStruct((size, 3), jnp.float32)
-    norm = export.export(jax.jit(optax.tree.norm))([struct] * _MANY)
+    norm = export.export(jax.jit(_sum('norm', optax)))([struct] * _MANY)
     found = norm.call([jnp.ones((2, 3))] * _MANY)
-    np.testing.assert_allclose(found, np.sqrt(6 * _MANY), rtol=1e-6)
+    np.testing.assert_allclose(found, 6 * _MANY, rtol=1e-6)
+
+  @parameterized.parameters(*_SUMS)
+  def test_program_of_optax_tree_is_that_of_0_2_8(self, name):
+    """Also of few leaves in L-BFGS."""
+    many, few = [jnp.arange(3.0)] * 40, [jnp.arange(3.0)] * 16
+    lowered = lambda fn, x: jax.jit(lambda x: fn(x)).lower(x).as_text()
+    fns = [_SUMS[name](library.tree) for library in (pristine.load(), optax)]
+    self.assertEqual(*(lowered(fn, many) for fn in fns))
+    self.assertEqual(lowered(_sum(name, optax), few), lowered(fns[0], few))
+
+  @parameterized.parameters(*_OPTIMIZERS)
+  def test_program_of_optimizer_is_that_of_0_2_8(self, name):
+    params, programs = [jnp.arange(3.0)] * 40, []
+    value = {'value': 1.0} if name in ('momo', 'polyak_sgd') else {}
+    for library in (pristine.load(), optax):
+      tx = _OPTIMIZERS[name](library)
+      update = functools.partial(tx.update, **value)
+      lowered = jax.jit(update).lower(params, tx.init(params), params)
+      programs.append(lowered.as_text())
+    self.assertEqual(*programs)
