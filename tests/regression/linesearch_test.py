@@ -3,6 +3,7 @@
 """Line searches under masks call back with all params."""
 
 import chex
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
@@ -76,3 +77,25 @@ class LineSearchTest(chex.TestCase):
           lambda x: (x.shape, x.dtype, x.weak_type), tree
       )
       self.assertEqual(types(state), types(new))
+
+  def test_many_models_at_once(self):
+    """Under vmap, each has the steps that it has alone."""
+    targets = jnp.array([0.0, 1.0, 30.0])
+    make = lambda target: {'w': jnp.ones(2), 'f': jnp.square, 'to': target}
+    loss = lambda model: jnp.sum(model['f'](model['w']) - model['to']) ** 2
+    solver = optax.selective_transform(
+        LBFGS, train_mask=optax.masks.by_path('w')
+    )
+    step = make_step(solver, loss)
+    models_at_once = eqx.filter_vmap(make)(targets)
+    states = eqx.filter_vmap(solver.init)(models_at_once)
+    at_once = eqx.filter_jit(eqx.filter_vmap(step))
+    one_by_one = eqx.filter_jit(step)
+    found = models_at_once, states
+    alone = [(model, solver.init(model)) for model in map(make, targets)]
+    for _ in range(3):
+      found = at_once(*found)[:2]
+      alone = [one_by_one(*one)[:2] for one in alone]
+    wanted = jnp.stack([model['w'] for model, _ in alone])
+    chex.assert_trees_all_close(found[0]['w'], wanted, rtol=1e-5)
+    self.assertFalse(jnp.allclose(wanted[0], wanted[1]))
