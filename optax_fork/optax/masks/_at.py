@@ -2,15 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Choose params by an accessor."""
 
-import collections
 from collections.abc import Callable
 import dataclasses
-import functools
 from typing import Any
 
 import jax
+from optax._src.models import views
 from optax.masks import _algebra
 from optax.masks import _base
+
+
+_AGAIN = (
+    ' Since it returns None, it is called again, with [] in place of each None,'
+    ' to see which one that is. Choose what depends on a None in another mask,'
+    ' `at(a) | at(b)`.'
+)
 
 
 class _Leaf:
@@ -21,8 +27,32 @@ class _Leaf:
   def _compare(self, *_):
     raise TypeError('a leaf has no value here to choose by')
 
+  def __getitem__(self, key):
+    raise ValueError(
+        f'[{key!r}] of a leaf cannot be chosen, since masks choose whole'
+        ' leaves. For rows of a stack, `optax.masks.groups` takes a number for'
+        " each, as in `{'lr_mult': [1, 0, 1]}`, where 0 freezes"
+    )
+
   __bool__ = __eq__ = _compare
   __hash__ = object.__hash__
+
+
+class _Other(_Leaf):
+  """Stands for a leaf that is not trained: JAX counts the others alone."""
+
+
+class _Hidden(_Leaf):
+  """Stands for what a wrapper hides, of which JAX cannot count the leaves."""
+
+  def flatten(self):
+    raise ValueError('what is hidden has no leaves')
+
+
+jax.tree_util.register_pytree_node(
+    _Other, lambda _: ((), None), lambda *_: _Other()
+)
+jax.tree_util.register_pytree_node(_Hidden, _Hidden.flatten, lambda *_: None)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,48 +61,41 @@ class _WhereMask(_algebra.Mask):
 
   where: Callable[[Any], Any]
 
-  def _mark(self, leaf, is_choosable):
+  def _mark(self, leaf, is_trained):
     if leaf is None:
       return None
-    if callable(leaf) and not is_choosable:
-      # A node may call its functions, as `eqx.nn.Shared` does. Which ones they
-      # are cannot decide: in an optimizer, there is None.
-      return functools.partial(leaf)
-    return _Leaf()
+    if is_trained:
+      return _Leaf()
+    if callable(leaf):  # By a node, as `eqx.nn.Shared` does.
+      return jax.tree_util.Partial(leaf)
+    return _Hidden() if views.is_masked(leaf) else _Other()
 
   def _find(self, flat):
     """Finds the positions of what is chosen."""
-    marks = list(map(self._mark, flat.leaves, flat.is_choosable))
-    nodes = self._walk(flat, marks)
-    if any(node is None for node in nodes):  # Which one of them is it?
-      marks = [_Leaf() if mark is None else mark for mark in marks]
-      nodes = self._walk(flat, marks)
-    positions = collections.defaultdict(list)
-    for position, mark in enumerate(marks):
-      positions[id(mark)].append(position)
-    chosen = set()
-    for node in nodes:
-      if id(node) not in positions:
-        raise ValueError(
-            f'{self!r}: the accessor must return nodes of the params, found'
-            f' {node!r} of type {type(node).__name__}.'
-        )
-      chosen.update(positions[id(node)])
-    return chosen
+    marks = list(map(self._mark, flat.leaves, flat.is_trained))
+    nones = {n for n, mark in enumerate(marks) if mark is None}
+    chosen = self._walk(flat, marks)
+    if not chosen & nones:
+      return chosen
+    # A list is false and has no leaves, as None.
+    marks = [[] if mark is None else mark for mark in marks]
+    again = self._walk(flat, marks, _AGAIN)
+    if again - nones != chosen - nones:
+      raise ValueError(f'{self!r}: the accessor chooses by a None.{_AGAIN}')
+    return again
 
-  def _walk(self, flat, marks):
-    """Lists the leaves of what the accessor returns."""
+  def _walk(self, flat, marks, hint=''):
+    """Finds the positions of the marks that the accessor returns."""
     try:
       nodes = self.where(flat.treedef.unflatten(marks))
     except Exception as error:
       missing = getattr(error, 'name', None) or str(error)
-      hint = ''
       if not flat.is_whole:
         hint = (
             ' A wrapper hides a part of them here: call `update` with the'
             ' params, from which the mask is then made.'
         )
-      elif isinstance(error, TypeError) and any(x is None for x in flat.leaves):
+      elif isinstance(error, TypeError) and any(m is None for m in marks):
         hint = (
             ' Optimizers see None in place of functions, so a node that calls'
             ' one cannot be called: write `m.shared.pytree` for `m.shared()`,'
@@ -83,7 +106,16 @@ class _WhereMask(_algebra.Mask):
           f' values here, with {type(error).__name__}: {error}.{hint} The'
           f' paths, nearest first: {_base.list_paths(flat.paths, missing)}.'
       ) from error
-    return jax.tree.leaves(nodes, is_leaf=lambda x: x is None)
+    positions = {id(mark): n for n, mark in enumerate(marks)}
+    is_mark = lambda node: node is None or id(node) in positions
+    nodes = jax.tree.leaves(nodes, is_leaf=is_mark)
+    for node in nodes:
+      if id(node) not in positions:
+        raise ValueError(
+            f'{self!r}: the accessor must return nodes of the params, found'
+            f' {node!r} of type {type(node).__name__}.'
+        )
+    return {positions[id(node)] for node in nodes}
 
   def find(self, flat):
     chosen = flat.once(self._find)
@@ -111,15 +143,17 @@ def at(where: Callable[[Any], Any]) -> _algebra.Mask:
     where: a function of the params that returns nodes of them: a leaf or a
       subtree, or a sequence of these. It can only walk the tree, since every
       leaf is replaced by a marker. It selects by position, so it distinguishes
-      two uses of one array.
+      two uses of one array. Its leaves are the params that are trained: JAX
+      counts nothing else. If it returns a None, it is called a second time.
 
   Returns:
     A mask function, a :class:`optax.masks.Mask`. It raises a ``ValueError`` if
     the accessor fails on the params, or if it returns nothing, something that
-    is not a node of the params, or a node that holds none. Where a
+    is not a node of the params, or a node that holds none; or if it returns a
+    None, and asks whether another one is there. Where a
     wrapper such as :func:`optax.partition` hides a part of the params, the mask
-    is made from all of them. An accessor that walks into what is hidden fails
-    where ``update`` gets no params.
+    is made from all of them. An accessor that needs what is hidden fails where
+    ``update`` gets no params.
 
   Raises:
     TypeError: If ``where`` is not callable.

@@ -22,8 +22,8 @@ _MAX_PATHS = 10  # As many as an error lists.
 class FlatParams:
   """Params as a list of leaves, holes among them."""
 
-  def __init__(self, params: base.Params):
-    self.params = params
+  def __init__(self, params: base.Params, view: Any = None):
+    self.params, self.view = params, params if view is None else view
     self.leaves, self.treedef = jax.tree.flatten(params, is_leaf=views.is_hole)
     self._found = {}
 
@@ -46,6 +46,13 @@ class FlatParams:
     return [not views.is_hole(x) for x in kept]
 
   @functools.cached_property
+  def is_trained(self) -> list[bool]:
+    """Whether leaves have updates: a part that ``init`` got has no others."""
+    shown = views.at_each_leaf(self.view, self.params)
+    choosable = zip(self.is_choosable, shown)
+    return [x and not views.is_hole(y) for x, y in choosable]
+
+  @functools.cached_property
   def is_expected(self) -> list[bool]:
     """Whether leaves may be looked for: None may stand for a param."""
     return [x or y is None for x, y in zip(self.is_choosable, self.leaves)]
@@ -61,7 +68,7 @@ class FlatParams:
     for call in seam.calls():
       if call.params is None:
         continue
-      whole = call.flat = call.flat or FlatParams(call.params)
+      whole = call.flat = call.flat or FlatParams(call.params, call.view)
       tree = whole.treedef.unflatten(range(len(whole.leaves)))
       places = views.subtrees_at(self.treedef, tree)
       if not whole.is_whole or places is None:
@@ -78,7 +85,7 @@ class FlatParams:
     # A wrapper that compiles, say, has leaves of its own.
     whole, own, places = found[0]
     leaves = [own.get(n, x) for n, x in enumerate(whole.leaves)]
-    return FlatParams(whole.treedef.unflatten(leaves)), places
+    return FlatParams(whole.treedef.unflatten(leaves), whole.view), places
 
   def once(self, find: Any) -> Any:
     """Calls a method of a chooser, unless it was called for these params."""

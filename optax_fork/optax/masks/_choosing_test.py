@@ -160,6 +160,45 @@ class WhereMaskTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, 'found None'):
       optax.masks.at(lambda p: p.get('tail'))({'body': 1.0})
 
+  def test_none_beside_a_choice_that_depends_on_one(self):
+    params = {'bias': None, 'norm': None, 'body': 1.0, 'head': 2.0}
+    bias = optax.masks.at(lambda p: p['bias'])
+    expected = params | {'body': True, 'head': False}
+    for where, is_same in (
+        (lambda p: p['norm'] or p['body'], True),
+        (lambda p: jax.tree.leaves(p)[0], True),
+        (lambda p: p['body' if p['norm'] is None else 'head'], False),
+        (lambda p: p['body' if p['norm'] is None else 'norm'], False),
+        (lambda p: p['body'] if p['norm'] is None else p['norm'].w, False),
+    ):
+      other = optax.masks.at(where)
+      self.assertEqual((bias | other)(params), expected)
+      both = optax.masks.at(lambda p, fn=where: (p['bias'], fn(p)))
+      if is_same:
+        self.assertEqual(both(params), expected)
+        continue
+      with self.assertRaisesRegex(ValueError, r'another mask, `at\(a\) \| at'):
+        both(params)
+
+  def test_accessors_count_what_is_trained(self):
+    """The whole model has other leaves than the part that `init` got."""
+    whole = {'f': jnp.tanh, 'n': 3, 'w': [jnp.ones(2)] * 3}
+    params = {'f': None, 'n': None, 'w': whole['w']}
+    part = params | {'w': [None, *whole['w'][1:]]}
+    for where, expected in (
+        (lambda p: jax.tree.leaves(p)[1], ([0, 1, 0], [0, 1])),
+        (lambda p: jax.tree.leaves(p)[-2:], ([0, 1, 1], [1, 1])),
+        (lambda p: p['w'][1], ([0, 1, 0], [1, 0])),
+    ):
+      tx = optax.masked(optax.trace(1.0), optax.masks.at(where))
+      for grads, n in ((params, 0), (part, 1)):
+        for given in (grads, whole):
+          state = tx.init(whole if given is whole and n == 0 else grads)
+          _, state = tx.update(grads, state, given)
+          found = state.inner_state.trace['w'][n:]
+          is_chosen = [not isinstance(x, optax.MaskedNode) for x in found]
+          self.assertEqual(is_chosen, list(map(bool, expected[n])))
+
   def test_masked_parts(self):
     """Who walks into them needs all params."""
     params = {'enc': {'a': 1.0, 'b': 2.0}, 'head': 1.0}
@@ -169,6 +208,7 @@ class WhereMaskTest(parameterized.TestCase):
     for where in (
         lambda p: p['enc']['a'],
         lambda p: list(p['enc'].values())[0],
+        lambda p: jax.tree.leaves(p)[1],
         lambda p: next(iter(p['enc'].values())),
         lambda p: [x for a, b in [p['enc'].items()] for x in (a[1], b[1])],
     ):
@@ -212,6 +252,7 @@ class WhereMaskTest(parameterized.TestCase):
           lambda p: [x for x in jax.tree.leaves(p) if x.ndim > 1],
           "no values here, with AttributeError: '_Leaf' object has .* 'ndim'",
       ),
+      ('row', lambda p: p.norm['scale'][1], r"\[1\] of a leaf .*'lr_mult': \["),
       ('number', lambda p: 3, 'must return nodes of the params, found 3'),
       ('array', lambda p: jnp.ones(2), 'must return nodes of the params'),
       ('nothing', lambda p: (), 'chooses nothing .* paths: .layers/0/weight'),

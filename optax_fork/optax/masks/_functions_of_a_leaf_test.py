@@ -81,7 +81,6 @@ class FunctionOfALeafTest(parameterized.TestCase):
   @parameterized.parameters(
       lambda fn: optax.adamw(0.1, mask=fn),
       lambda fn: optax.selective_transform(_SGD, freeze_mask=fn),
-      lambda fn: optax.partition({True: _SGD, False: _SGD}, fn),
   )
   def test_warning_where_a_function_may_give_one_bool(self, make):
     with self.assertWarnsRegex(UserWarning, '`optax.masks.by_leaf'):
@@ -91,6 +90,9 @@ class FunctionOfALeafTest(parameterized.TestCase):
       make(_is_array).init(np.ones(3))  # A leaf.
       make(lambda params: True).init(_PARAMS)
       make(False).init(_PARAMS)
+      # A label may be False.
+      two = {True: _SGD, False: _SGD}
+      optax.partition(two, lambda params: False).init(_PARAMS)
 
 
 if __name__ == '__main__':

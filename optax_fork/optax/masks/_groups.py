@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 import contextlib
 import dataclasses
 import inspect
-from typing import Any, Union
+from typing import Any, Optional, Union
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from optax._src import base
@@ -16,6 +17,7 @@ from optax.masks import _base
 from optax.masks import _labels
 from optax.transforms import _combining
 from optax.transforms import _leaf_numbers
+from optax.transforms import _mask_checks
 from optax.transforms import _masking
 
 
@@ -24,7 +26,11 @@ class _Group:
   """What the params of a group have, and their label."""
 
   lr_mult: Union[float, tuple[float, ...]]
-  weight_decay: float
+  weight_decay: Optional[float] = None  # In all groups, or in none.
+
+  @property
+  def decay(self) -> float:
+    return self.weight_decay or 0.0
 
   @property
   def frozen(self) -> bool:
@@ -38,12 +44,15 @@ class _Group:
   def __str__(self):
     if self.frozen:
       return 'frozen'
-    lr_mult = tree_differences.show_number(self.lr_mult)
-    weight_decay = tree_differences.show_number(self.weight_decay)
-    return f'lr_mult={lr_mult}, weight_decay={weight_decay}'
+    show = tree_differences.show_number
+    return ', '.join(f'{name}={show(x)}' for name, x in self._numbers().items())
 
   def __repr__(self):
-    return repr({'frozen': True} if self.frozen else dataclasses.asdict(self))
+    return repr({'frozen': True} if self.frozen else self._numbers())
+
+  def _numbers(self):
+    numbers = dataclasses.asdict(self).items()
+    return {name: x for name, x in numbers if x is not None}
 
 
 class _Groups(_labels.Labels):
@@ -85,7 +94,7 @@ class _Groups(_labels.Labels):
     Raises:
       TypeError: If ``make_optimizer`` cannot be called like that.
     """
-    decay = _Column(self, 'weight_decay')
+    decay = _Column(self, 'decay')
     try:
       with contextlib.suppress(ValueError):  # It has no signature.
         inspect.signature(make_optimizer).bind(weight_decay=decay)
@@ -107,7 +116,7 @@ class _Groups(_labels.Labels):
       _masking._resolve(self, params)  # pylint: disable=protected-access
       state = tx.init(params)
       # Only now, since `inject_hyperparams` makes its optimizer in `init`.
-      if not decay.is_used and any(x.weight_decay for x in self.all_labels()):
+      if not decay.is_used and self.default.weight_decay is not None:
         raise ValueError(
             f'{self!r}: the optimizer does not use the decays of this table.'
             ' Hand the `weight_decay` that `wrap` gives to the function on, to'
@@ -122,8 +131,9 @@ class _Groups(_labels.Labels):
     return base.GradientTransformationExtraArgs(init_fn, tx.update)
 
   def __repr__(self):
-    default = f'weight_decay={self.default.weight_decay}'
-    return f'groups({self.show_labels()}, {default})'
+    decay = self.default.weight_decay
+    default = '' if decay is None else f', weight_decay={decay}'
+    return f'groups({self.show_labels()}{default})'
 
 
 @dataclasses.dataclass(unsafe_hash=True)
@@ -148,7 +158,7 @@ class _Column(_base.Chooser, _leaf_numbers.LeafNumbers):
 def groups(
     rows: Mapping[_labels.Selector, Mapping[str, Any]],
     *,
-    weight_decay: float = 0.0,
+    weight_decay: Optional[float] = None,
 ) -> _Groups:
   """Gives groups of params a multiplier of the learning rate and a decay.
 
@@ -163,8 +173,9 @@ def groups(
       learning rate, ``'weight_decay'``, or both; or it is ``{'frozen': True}``.
       For stacked layers, the multiplier can be an array with one number for
       each layer, where 0 freezes a layer.
-    weight_decay: the decay in rows that have none. Leaves that no row matches
-      have this decay, and 1 as their multiplier.
+    weight_decay: the decay in rows that have none, 0 by default. Leaves that no
+      row matches have this decay, and 1 as their multiplier. If it is given
+      neither here nor in a row, the optimizer need not use the decays.
 
   Returns:
     A function from params to a PyTree of rows like the params, for
@@ -226,7 +237,10 @@ def groups(
     <https://github.com/google-deepmind/optax/issues/59>`_ and `jax#3296
     <https://github.com/jax-ml/jax/issues/3296>`_.
   """
-  _labels.check_rows('masks.groups', rows)
+  _labels.check_rows('masks.groups', rows, {})
+  has_decay = lambda row: isinstance(row, Mapping) and 'weight_decay' in row
+  if weight_decay is None and any(map(has_decay, rows.values())):
+    weight_decay = 0.0
   rest = _make_group('the rest', {}, weight_decay)
   labels = tuple(
       (selector, _make_group(f'the row of {selector!r}', row, weight_decay))
@@ -235,13 +249,14 @@ def groups(
   return _Groups(labels, rest)
 
 
-def _make_group(name: str, row: Any, weight_decay: float) -> _Group:
+def _make_group(name: str, row: Any, weight_decay: Any) -> _Group:
   """Makes a group of a row, or says what is wrong with it."""
   if not isinstance(row, Mapping):
     raise TypeError(f'masks.groups: {name} must be a mapping, found {row!r}.')
   if set(row) == {'frozen'} and row['frozen'] is True:
     return _Group(0.0, 0.0)
-  numbers = {'lr_mult': 1, 'weight_decay': weight_decay, **row}
+  default = {} if weight_decay is None else {'weight_decay': weight_decay}
+  numbers = {'lr_mult': 1} | default | dict(row)
   for key, number in numbers.items():
     if key not in ('lr_mult', 'weight_decay'):
       raise ValueError(
@@ -250,7 +265,11 @@ def _make_group(name: str, row: Any, weight_decay: float) -> _Group:
           ' itself. For groups that differ in anything else, use'
           ' `optax.partition`.'
       )
-    array = np.asarray(number)
+    try:
+      array = np.asarray(number)
+    except jax.errors.TracerArrayConversionError as error:
+      must = _mask_checks.MUST_BE_STATIC.format('numbers', 'table')
+      raise ValueError(f'masks.groups: {key!r} of {name}: {must}.') from error
     is_real = jnp.isdtype(array.dtype, ('integral', 'real floating'))
     is_shape = array.ndim == 0 or key == 'lr_mult' and array.ndim == 1
     if not (is_real and is_shape and np.isfinite(array).all()):

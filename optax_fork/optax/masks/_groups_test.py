@@ -180,7 +180,7 @@ class GroupsTest(parameterized.TestCase):
     for leaf in jax.tree.leaves(updates):
       self.assertEqual(leaf.dtype, dtype)
     text = optax.masks.describe(params, groups)
-    self.assertIn('lr_mult=[0, 0.5, 1], weight_decay=0', text)
+    self.assertIn('lr_mult=[0, 0.5, 1]\n', text)
 
   def test_array_of_another_length_names_the_param(self):
     params = {'a': jnp.ones((2, 3)), 'b': jnp.ones(3)}
@@ -241,7 +241,8 @@ class GroupsTest(parameterized.TestCase):
     self.assertRegex(text, r'frozen +2 +6\n')
     groups = optax.masks.groups({'a': {'lr_mult': 0.8**3}})
     text = optax.masks.describe({'a': jnp.ones(2)}, groups)
-    self.assertIn('lr_mult=0.512, weight_decay=0\n', text)
+    self.assertIn('lr_mult=0.512\n', text)
+    self.assertNotIn('weight_decay', text)  # It is what the optimizer says.
     # Equal groups are one.
     groups = optax.masks.groups({'a': {'weight_decay': 0}, 'b': {'lr_mult': 1}})
     for choice in (groups, groups({'a': 1.0, 'b': 1.0})):
@@ -257,6 +258,17 @@ class GroupsTest(parameterized.TestCase):
         "groups({'a': {'frozen': True}, at(<lambda>): {'lr_mult':"
         " 1.0, 'weight_decay': 1.0}}, weight_decay=0.0)",
     )
+    groups = optax.masks.groups({'a': {'lr_mult': 2}})
+    self.assertEqual(repr(groups), "groups({'a': {'lr_mult': 2.0}})")
+
+  @parameterized.parameters(lambda x: x, lambda x: [1, x])
+  def test_numbers_are_static(self, make):
+    with self.assertRaisesRegex(
+        ValueError, "'lr_mult' of the row of 'a': numbers are static, .*traced"
+    ):
+      jax.make_jaxpr(
+          lambda x: optax.masks.groups({'a': {'lr_mult': make(x)}})
+      )(0.5)
 
   def test_typos(self):
     for rows, message in (
@@ -272,7 +284,7 @@ class GroupsTest(parameterized.TestCase):
       tx.update(params, tx.init(params))
 
   @parameterized.parameters(
-      ({}, ValueError, 'at least one row'),
+      ({}, ValueError, r"at least one row. For all params, it is {'.\*': {}}"),
       ([{'params': 'a'}], TypeError, 'takes a mapping'),
       ({'a': 0.1}, TypeError, "the row of 'a' must be a mapping, found 0.1"),
       ({'a': {'lr': 0.1}}, ValueError, "row of 'a' has the key 'lr'; the"),
@@ -290,15 +302,19 @@ class GroupsTest(parameterized.TestCase):
 
   def test_default_that_is_no_number(self):
     with self.assertRaisesRegex(ValueError, 'of the rest must be a finite'):
-      optax.masks.groups({'a': {}}, weight_decay=None)
+      optax.masks.groups({'a': {}}, weight_decay='0')
 
   @parameterized.parameters(
       lambda weight_decay: optax.adam(0.1),
       lambda weight_decay: optax.inject_hyperparams(optax.adam)(0.1),
+      lambda weight_decay: (_ADAMW(weight_decay), optax.adam(0.1))[1],
   )
   def test_decay_that_no_optimizer_uses(self, make):
     message = r"^groups\(\{'a': .* the optimizer does not use the decays"
-    for decays in ({'a': {'weight_decay': 0.1}}, 0.0), ({'a': {}}, 0.1):
+    for decays in (
+        ({'a': {'weight_decay': 0.1}}, None), ({'a': {}}, 0.1),
+        ({'a': {'weight_decay': 0}}, None),
+    ):  # fmt: skip
       tx = optax.masks.groups(decays[0], weight_decay=decays[1]).wrap(make)
       with self.assertRaisesRegex(ValueError, message):
         tx.init({'a': jnp.ones(2)})

@@ -75,12 +75,15 @@ class Labels(_base.Chooser):
     return f'labels({self.show_labels()}{default})'
 
 
-def check_rows(name: str, rows: Mapping[Selector, Any]) -> None:
+def check_rows(name: str, rows: Mapping[Selector, Any], example: Any) -> None:
   """Raises an error if there are no rows, or one without pattern or mask."""
   if not isinstance(rows, Mapping):
     raise TypeError(f'{name} takes a mapping, found {rows!r}.')
   if not rows:
-    raise ValueError(f'{name} takes at least one row.')
+    raise ValueError(
+        f'{name} takes at least one row. For all params, it is'
+        f' {{\'.*\': {example}}}.'
+    )
   for selector in rows:
     if not isinstance(selector, (str, _algebra.Mask)):
       raise TypeError(
@@ -132,7 +135,7 @@ def labels(
     ...     {'sgd': optax.sgd(0.1), 'adam': optax.adam(1e-3)}, labels
     ... )
   """
-  check_rows('masks.labels', rows)
+  check_rows('masks.labels', rows, 'label')
   for label in (*rows.values(), default):
     if type(label) in (dict, list, tuple):
       raise TypeError(

@@ -17,7 +17,7 @@ from optax._src import wrappers
 class LeafNumbers(params_fn.ParamsFn):
   """One that gives a number, or one for each stacked layer, for each leaf."""
 
-  is_used = False  # Whether a transformation decays by it.
+  is_used = False  # Whether a transformation that decays by it has a state.
 
   def _refuse(self, *_):
     raise TypeError(
@@ -73,19 +73,24 @@ def add_decayed_weights(
       raise ValueError(base.NO_PARAMS_MSG)
     return _map(decay_leaf, numbers, updates, params)
 
-  weight_decays.is_used = True
-  tx = _for_each_leaf(weight_decays, decay)
+  def init_fn(params):  # An optimizer that was made may not be used.
+    weight_decays.is_used = True
+    return base.init_empty_state(params)
+
+  tx = _for_each_leaf(weight_decays, decay, init_fn)
   return tx if mask is None else wrappers.masked(tx, mask)
 
 
 def _for_each_leaf(
-    numbers: Any, update: Callable[..., Any]
+    numbers: Any,
+    update: Callable[..., Any],
+    init_fn: base.TransformInitFn = base.init_empty_state,
 ) -> base.GradientTransformation:
   def update_fn(updates, state, params=None):
     like = params_fn.pick(numbers, updates, params)
     return update(numbers(like), updates, params), state
 
-  return base.GradientTransformation(base.init_empty_state, update_fn)
+  return base.GradientTransformation(init_fn, update_fn)
 
 
 def _map(fn: Callable[..., Any], *trees: Any) -> Any:

@@ -26,7 +26,7 @@ NOTHING = (
     ' meant, give False.'
 )
 _WANTED_LEAVES = 'the leaves of a mask must be booleans (or 0 or 1)'
-_MUST_BE_STATIC = (
+MUST_BE_STATIC = (
     '{0} are static, but this leaf is traced. Make the {1} outside of the'
     ' function that is traced (by `jax.jit` and the like), or from what is'
     ' known inside, such as the shapes and dtypes of the params, with NumPy'
@@ -48,7 +48,7 @@ def to_bool(leaf: Any) -> bool:
     if array.dtype.kind in 'biu' and array.item() in (0, 1):
       return bool(array.item())
   except jax.errors.TracerArrayConversionError as error:
-    raise ValueError(_MUST_BE_STATIC.format('masks', 'mask')) from error
+    raise ValueError(MUST_BE_STATIC.format('masks', 'mask')) from error
   except Exception as error:
     raise ValueError(_WANTED_LEAVES) from error
   raise ValueError(_WANTED_LEAVES)
@@ -119,7 +119,7 @@ def check_labels(
 
   def to_label(leaf):
     if isinstance(leaf, jax.core.Tracer):
-      raise ValueError(_MUST_BE_STATIC.format('labels', 'labels'))
+      raise ValueError(MUST_BE_STATIC.format('labels', 'labels'))
     try:
       if leaf in labels:
         return leaf
@@ -130,9 +130,7 @@ def check_labels(
         f'this label has no transformation; the labels are {list(labels)}'
     )
 
-  return check(
-      tree, given, params, to_label, name='param_labels', say=warnings.warn
-  )
+  return check(tree, given, params, to_label, name='param_labels')
 
 
 def resolve_for_update(

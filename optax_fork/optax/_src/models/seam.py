@@ -47,6 +47,11 @@ class Call:
   seen: tuple[tuple[Any, Any], ...] = ()
   flat: Any = None
 
+  @property
+  def view(self) -> Any:
+    """What the function sees of the params."""
+    return self.seen[-1][0] if self.seen else self.params
+
 
 def calls() -> tuple[Call, ...]:
   """Returns the calls that run, the outermost first."""
