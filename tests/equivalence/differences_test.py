@@ -44,6 +44,14 @@ class MaskingTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, r"mask\['w'\]"):
       _tripled(optax, mask)
 
+  def test_mask_function_that_returns_false(self):
+    for library, count in ((pristine.load(), 0), (optax, 2)):
+      with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter('always')
+        updates = _tripled(library, lambda params: False)
+      np.testing.assert_array_equal(updates['w'], 1.0)
+      self.assertLen(caught, count)  # In `init` and in `update`.
+
   def test_traced_mask(self):
     run = lambda library: jax.jit(
         lambda flag: _tripled(library, {'w': flag, 'b': False})
