@@ -77,6 +77,12 @@ class SchedulersTest(parameterized.TestCase):
       wanted = [_RATES[name](step) for step in steps]
       found = [schedule(step) for step in steps]
       np.testing.assert_allclose(found, wanted, 1e-5, 1e-8, err_msg=name)
+    # The page says that Optax's own is one step later.
+    later = optax.cosine_onecycle_schedule(100, 0.1)
+    ours = names['schedules']['OneCycleLR(o, lr, 100)']
+    for step, place in ((29, np.argmax), (99, np.argmin)):
+      self.assertEqual(place([ours(i) for i in range(100)]), step)
+      self.assertEqual(place([later(i) for i in range(101)]), step + 1)
     state = names['one_cycle_adamw'].init(jnp.ones(2))
     update = jax.jit(names['one_cycle_adamw'].update)
     for step in steps[:50]:
