@@ -40,12 +40,20 @@ def _one_cycle(step, start, top, end):
 
 _RATES = {
     'LambdaLR(o, f)': lambda step: 0.1 * min(1.0, (step + 1) / 10),
+    'LinearLR(o, 0.1, total_iters=10)': lambda step: 0.1 * (
+        0.1 + 0.9 * min(step, 10) / 10
+    ),
     'StepLR(o, 30, gamma=0.5)': lambda step: 0.1 * 0.5 ** (step // 30),
     'MultiStepLR(o, [30, 80])': lambda step: 0.1 ** (
         1 + (step >= 30) + (step >= 80)
     ),
     'CosineAnnealingLR(o, 100, 0.01)': lambda step: _cosine(
         0.1, 0.01, step / 100
+    ),
+    'SequentialLR(o, [LinearLR(o), CosineAnnealingLR(o, 95)], [5])': (
+        lambda step: _cosine(0.1, 0, (step - 5) / 95)
+        if step >= 5
+        else 0.1 * (1 / 3 + 2 / 3 * step / 5)
     ),
     'OneCycleLR(o, lr, 100)': lambda step: _one_cycle(
         step, 0.1 / 25, 0.1, 0.1 / 25 / 1e4
