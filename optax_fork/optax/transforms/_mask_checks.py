@@ -40,6 +40,18 @@ _IS_ACCESSOR = (
 )
 
 
+def or_without_params(is_function: Callable[..., bool]) -> Callable[..., bool]:
+  """Lets a function tell a function from a mask by the mask alone, too."""
+
+  def wrapped(mask, params=None):
+    if params is not None:
+      return is_function(mask, params)
+    leaves = jax.tree.leaves(mask)
+    return bool(leaves) and all(map(callable, leaves))
+
+  return wrapped
+
+
 def to_bool(leaf: Any) -> bool:
   if isinstance(leaf, bool):
     return leaf
