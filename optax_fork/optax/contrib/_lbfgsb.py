@@ -1,0 +1,506 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""L-BFGS within bounds.
+
+Two-metric projection: params at a bound that the gradient pushes outwards take
+a projected gradient step, the others a step of L-BFGS whose memory is reduced
+to them. The search runs along the projected path, so each trial is inside.
+"""
+
+import functools
+from typing import Any, NamedTuple, Optional
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from optax._src import base
+from optax._src import linesearch
+from optax._src import numerics
+from optax._src import utils
+from optax._src.models import leaf_kinds
+from optax._src.models import seam
+from optax._src.models import views
+from optax._src import tree_differences
+from optax.transforms import _mask_checks
+import optax.tree
+
+# pylint: disable=protected-access
+
+_Bounds = list[Optional[tuple[jax.Array, jax.Array]]]  # One for each leaf.
+
+
+class LBFGSBState(NamedTuple):
+  """State of :func:`optax.contrib.lbfgsb`.
+
+  Attributes:
+    count: number of steps since the memory was last emptied.
+    params: params of the last step.
+    updates: gradient of the last step.
+    diff_params_memory: differences of params, stacked along the first axis.
+    diff_updates_memory: differences of gradients, stacked likewise.
+    weights_memory: reciprocals of their inner products.
+    projected_grad_norm: largest element of the projected gradient at the new
+      params, ``clip(params - grad, lower, upper) - params``.
+    learning_rate: step size along the projected path, 0 if the search failed.
+    value: value at the new params, infinite where it is not known.
+    grad: gradient at the new params.
+    info: how the search ended, as for :func:`optax.lbfgs`.
+  """
+
+  count: jax.typing.ArrayLike
+  params: base.Params
+  updates: base.Updates
+  diff_params_memory: base.Params
+  diff_updates_memory: base.Updates
+  weights_memory: jax.typing.ArrayLike
+  projected_grad_norm: jax.typing.ArrayLike
+  learning_rate: jax.typing.ArrayLike
+  value: jax.typing.ArrayLike
+  grad: base.Updates
+  info: linesearch.ZoomLinesearchInfo
+  _starts_fresh_with = 'fresh', 'dropped'
+
+
+def lbfgsb(
+    lower: Any = None,
+    upper: Any = None,
+    memory_size: int = 10,
+    max_linesearch_steps: int = 20,
+    *,
+    has_aux: bool = False,
+    aux_like: base.PyTree = None,
+) -> base.GradientTransformationExtraArgs:
+  r"""L-BFGS within bounds, ``lower <= params <= upper``.
+
+  It is used as :func:`optax.lbfgs` is, and takes the same steps where nothing
+  is bounded. After :func:`optax.apply_updates`, each param is within its
+  bounds, to the last bit.
+
+  A param is active if the gradient pushes it outwards, and a gradient step
+  :math:`\gamma g` would reach the bound or it is next to it already; here
+  :math:`\gamma` is the curvature that the last step found. Active params move
+  to the bound. All others take a step of L-BFGS, whose memory is cut to them.
+  The zoom search evaluates the function along the projected path
+  :math:`P(w + \eta u)`. Its slope is that of the params which move.
+
+  The state has ``projected_grad_norm``, to stop by, and what that of
+  :func:`optax.lbfgs` has to see how the search ended.
+
+  Args:
+    lower: the least value of each param. A number for all of them, or a tree
+      that is a prefix of the params, such as a dict or a module. Its leaves are
+      numbers, arrays of the shape of the param, and ``None`` where there is no
+      bound.
+    upper: the greatest value of each param, in the same way.
+    memory_size: number of past steps from which the curvature is estimated.
+    max_linesearch_steps: at most that many evaluations in each step.
+    has_aux: as in :func:`optax.scale_by_zoom_linesearch`.
+    aux_like: as in :func:`optax.scale_by_zoom_linesearch`.
+
+  Returns:
+    A :class:`optax.GradientTransformationExtraArgs`, whose ``update`` takes
+    ``value``, ``grad`` and ``value_fn``, and the other arguments of
+    ``value_fn`` by their names. Its updates have the shapes and the dtypes of
+    the params.
+
+  Raises:
+    ValueError: if ``memory_size`` is below 1; from ``init`` and ``update``, if
+      a bound is no prefix of the params, has another shape than its param or is
+      for a complex one, and from ``init``, if it is NaN or if ``lower`` exceeds
+      ``upper``. The error names the param.
+
+  Examples:
+
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> import optax
+    >>> def fit(params):
+    ...   return jnp.sum((params['scale'] * params['rate'] - 3.0) ** 2
+    ...                  + (params['scale'] + 1.0) ** 2)
+    >>> solver = optax.contrib.lbfgsb(lower={'scale': 0.5, 'rate': None})
+    >>> params = {'scale': jnp.asarray(2.0), 'rate': jnp.asarray(1.0)}
+    >>> state = solver.init(params)
+    >>> value_and_grad = optax.value_and_grad_from_state(fit)
+    >>> for _ in range(20):
+    ...   value, grad = value_and_grad(params, state=state)
+    ...   updates, state = solver.update(
+    ...       grad, state, params, value=value, grad=grad, value_fn=fit
+    ...   )
+    ...   params = optax.apply_updates(params, updates)
+    ...   if optax.tree.get(state, 'projected_grad_norm') < 1e-4:
+    ...     break
+    >>> print(params['scale'], f"{params['rate']:.3f}")
+    0.5 6.000
+
+  References:
+    Bertsekas, `Projected Newton Methods for Optimization Problems with Simple
+    Constraints <https://doi.org/10.1137/0320018>`_, 1982
+
+    Byrd et al., `A Limited Memory Algorithm for Bound Constrained Optimization
+    <https://doi.org/10.1137/0916069>`_, 1995, whose first step this one takes
+
+  .. note::
+    If params are outside of their bounds, a step moves them to the nearest
+    point inside, and searches nothing. A param that comes from afar may be next
+    to its bound first, since a sum of floats is rounded, and on it a step later.
+
+  .. note::
+    If a search finds no decrease, the params stay, ``decrease_error`` is above
+    0, and the next step begins with an empty memory.
+
+  .. seealso:: the thread `optax#1187
+    <https://github.com/google-deepmind/optax/issues/1187>`_.
+  """
+  if memory_size < 1:
+    raise ValueError('memory_size must be >= 1')
+  init_search, step_search, is_searching = linesearch.zoom_linesearch(
+      max_linesearch_steps
+  )
+
+  def init_fn(params: base.Params) -> LBFGSBState:
+    _get_bounds(lower, upper, params, check_values=True)
+    dtype = _value_dtype(params)
+    zeros = lambda *shape: jax.tree.map(
+        lambda p: jnp.broadcast_to(
+            jnp.zeros_like(p, jnp.result_type(p)), (*shape, *jnp.shape(p))
+        ),
+        params,
+    )
+    infinite = lambda kind: jnp.asarray(jnp.inf, kind)
+    state = LBFGSBState(
+        count=jnp.asarray(0, jnp.int32),
+        params=zeros(),
+        updates=zeros(),
+        diff_params_memory=zeros(memory_size),
+        diff_updates_memory=zeros(memory_size),
+        weights_memory=jnp.zeros(memory_size),
+        projected_grad_norm=infinite(dtype),
+        learning_rate=jnp.ones((), dtype),
+        value=infinite(dtype),
+        grad=zeros(),
+        info=linesearch.ZoomLinesearchInfo(
+            jnp.asarray(0), infinite(float), infinite(float)
+        ),
+    )
+    return utils.copy_arrays(state)
+
+  def update_fn(
+      updates: base.Updates,
+      state: LBFGSBState,
+      params: base.Params,
+      *,
+      value: jax.typing.ArrayLike,
+      grad: base.Updates,
+      value_fn: Any,
+      **extra_args: Any,
+  ) -> tuple[base.Updates, LBFGSBState]:
+    (fn_kwargs,), unknown = linesearch._extract_fns_kwargs(
+        (value_fn,), extra_args
+    )
+    if unknown:
+      raise TypeError(
+          '`value_fn` does not take these arguments of `update`:'
+          f' {sorted(unknown)}.'
+      )
+    bounds = _get_bounds(lower, upper, params)
+    leaves, treedef = jax.tree.flatten(params)
+    x = [jnp.asarray(p) for p in leaves]
+    g = jax.tree.leaves(updates)
+    old_grad, aux = linesearch._split_aux(grad)
+    kept = state.count > 0
+    count = state.count
+
+    # The pair of the last step.
+    minus = lambda new, old: jnp.where(kept, new - old, jnp.zeros_like(new))
+    s = jax.tree.map(minus, x, jax.tree.leaves(state.params))
+    y = jax.tree.map(minus, g, jax.tree.leaves(state.updates))
+    curvature = optax.tree.real(optax.tree.vdot(y, s))
+    weight = jnp.where(curvature == 0, 0.0, 1 / curvature)
+    last = (count - 1) % memory_size
+    put = lambda stack, new: stack.at[last].set(new)
+    s_memory = jax.tree.map(put, jax.tree.leaves(state.diff_params_memory), s)
+    y_memory = jax.tree.map(put, jax.tree.leaves(state.diff_updates_memory), y)
+    weights = put(jnp.where(kept, state.weights_memory, 0.0), weight)
+
+    d = _direction(
+        x, g, bounds, s, y, weight, s_memory, y_memory, weights,
+        count % memory_size,
+    )  # fmt: skip
+
+    # The search, of a function of the step size alone.
+    def step_to(step_size):
+      target = _clip([p + step_size * u for p, u in zip(x, d)], bounds)
+      return [
+          step_size * u if b is None else _exact_update(p, t, b)
+          for p, t, u, b in zip(x, target, d, bounds)
+      ]
+
+    def moving(step_size):
+      """The direction of those that have not come to a bound before."""
+      is_out = lambda p, b: (p < b[0]) | (p > b[1])
+      return [
+          u if b is None else jnp.where(is_out(p + step_size * u, b), 0, u)
+          for p, u, b in zip(x, d, bounds)
+      ]
+
+    has_aux = isinstance(grad, linesearch.GradAndAux)
+
+    def value_and_slope(step_size, **kwargs):
+      new = treedef.unflatten(
+          p + u for p, u in zip(x, step_to(step_size))
+      )
+      evaluate = jax.value_and_grad(value_fn, has_aux=has_aux)
+      out, new_grad = evaluate(new, **kwargs)
+      new_value, new_aux = out if has_aux else (out, None)
+      g_new = jax.tree.leaves(new_grad)
+      slope = optax.tree.real(
+          optax.tree.vdot(optax.tree.conj(g_new), moving(step_size))
+      )
+      return new_value, linesearch.GradAndAux(slope, (g_new, new_aux))
+
+    dtype = _value_dtype(params)
+    slope = optax.tree.real(optax.tree.vdot(d, jax.tree.leaves(old_grad)))
+    is_outside = _any(
+        (p < b[0]) | (p > b[1]) for p, b in zip(x, bounds) if b is not None
+    )
+    search = init_search(
+        jnp.ones((), dtype),
+        jnp.zeros((), dtype),
+        value=value,
+        grad=linesearch.GradAndAux(
+            slope.astype(dtype), (jax.tree.leaves(old_grad), aux)
+        ),
+    )
+    search = jax.lax.while_loop(
+        is_searching,
+        functools.partial(
+            step_search, value_and_grad_fn=value_and_slope, fn_kwargs=fn_kwargs
+        ),
+        search._replace(done=is_outside),
+    )
+    is_found = search.done | (search.safe_stepsize > 0)
+    has_moved = is_found & ~is_outside
+    step_size = jnp.where(has_moved, search.stepsize, 0)
+    new_updates = step_to(step_size)
+    new_grad, new_aux = optax.tree.where(
+        has_moved, search.grad.aux, (jax.tree.leaves(old_grad), aux)
+    )
+    new_x = [p + u for p, u in zip(x, new_updates)]
+    ends = _clip([p - q for p, q in zip(new_x, new_grad)], bounds)
+    norm = optax.tree.norm(
+        [e - p for e, p in zip(ends, new_x)], ord=jnp.inf
+    )
+    new_grad = treedef.unflatten(new_grad)
+    new_state = LBFGSBState(
+        count=jnp.where(has_moved, numerics.safe_increment(count), 0),
+        params=params,
+        updates=updates,
+        diff_params_memory=treedef.unflatten(s_memory),
+        diff_updates_memory=treedef.unflatten(y_memory),
+        weights_memory=weights,
+        projected_grad_norm=jnp.where(is_outside, jnp.inf, norm),
+        learning_rate=step_size,
+        value=jnp.where(
+            is_outside, jnp.inf, jnp.where(has_moved, search.value, value)
+        ),
+        grad=linesearch.GradAndAux(new_grad, new_aux) if has_aux else new_grad,
+        info=linesearch.ZoomLinesearchInfo(
+            search.count, search.decrease_error, search.curvature_error
+        ),
+    )
+    new_state = optax.tree.cast_like(new_state, state)
+    return treedef.unflatten(new_updates), new_state
+
+  # pyrefly: ignore[bad-argument-type]
+  solver = base.GradientTransformationExtraArgs(init_fn, update_fn)
+  return linesearch._keep_aux(solver, aux_like) if has_aux else solver
+
+
+# Outside of jit, each call would trace and compile the two loops again.
+@functools.partial(jax.jit, inline=True)
+def _direction(x, g, bounds, s, y, weight, s_memory, y_memory, weights, index):
+  """Gets the direction of a step, which leads into the bounds or along them."""
+  is_bounded = any(b is not None for b in bounds)
+  is_boxed = all(b is not None for b in bounds) and _all(
+      jnp.isfinite(limit) for b in bounds for limit in b
+  )
+  to_end = lambda scale: [
+      t - p for p, t in zip(x, _clip([p - scale * q for p, q in zip(x, g)], bounds))
+  ]
+  mask = lambda tree, mask: [
+      t if m is None else jnp.where(m, t, 0) for t, m in zip(tree, mask)
+  ]
+  # The curvature of the last step, among what can move.
+  can_move = [
+      None if b is None else ~((p <= b[0]) & (q > 0) | (p >= b[1]) & (q < 0))
+      for p, q, b in zip(x, g, bounds)
+  ]
+  vdot = lambda a, b: optax.tree.real(optax.tree.vdot(a, b))
+  y_moving = mask(y, can_move)
+  curvature = vdot(y_moving, s)
+  norm = optax.tree.norm(to_end(1.0))
+  first = jnp.where(is_boxed, 1.0, jnp.minimum(1.0, 1.0 / norm))
+  squared = optax.tree.norm(y_moving, squared=True)
+  is_known = curvature * jnp.abs(weight) > 1e-8
+  scale = jnp.where(is_known, curvature / squared, first)
+
+  step = to_end(scale)
+  near = 1e-2 * _largest(step)
+  free = [
+      None if b is None else ~(
+          (q > 0) & ((p + u <= b[0]) | (p - b[0] <= near))
+          | (q < 0) & ((p + u >= b[1]) | (b[1] - p <= near))
+      )
+      for p, q, u, b in zip(x, g, step, bounds)
+  ]  # fmt: skip
+
+  def pair(i):
+    s, y = jax.tree.map(lambda stack: stack[i], (s_memory, y_memory))
+    return mask(s, free), mask(y, free)
+
+  def right(vector, i):
+    s, y = pair(i)
+    weight = jnp.maximum(weights[i], 0)
+    if is_bounded:
+      curvature = vdot(s, y)
+      weight = jnp.where(jnp.abs(weights[i]) * curvature > 1e-8, 1 / curvature, 0)
+    alpha = weight * vdot(s, vector)
+    new = optax.tree.add_scale(vector, -alpha, y)
+    return optax.tree.cast_like(new, vector), (weight, alpha)
+
+  def left(vector, inputs):
+    i, (weight, alpha) = inputs
+    s, y = pair(i)
+    beta = weight * vdot(y, vector)
+    new = optax.tree.add_scale(vector, alpha - beta, s)
+    return optax.tree.cast_like(new, vector), None
+
+  size = weights.shape[0]
+  indices = (index + jnp.arange(size)) % size
+  vector, found = jax.lax.scan(right, mask(g, free), indices, reverse=True)
+  vector = optax.tree.cast_like(optax.tree.scale(scale, vector), vector)
+  vector, _ = jax.lax.scan(left, vector, (indices, found))
+  d = [
+      -v if m is None else jnp.where(m, -v, u)
+      for v, u, m in zip(vector, step, free)
+  ]
+  return [
+      u if b is None else jnp.where(
+          (p <= b[0]) & (u < 0) | (p >= b[1]) & (u > 0), 0, u
+      )
+      for p, u, b in zip(x, d, bounds)
+  ]  # fmt: skip
+
+
+def _get_bounds(
+    lower: Any, upper: Any, params: base.Params, check_values: bool = False
+) -> _Bounds:
+  """Gets the bounds of each param, and None where it has none.
+
+  Args:
+    lower: what the user gave, a prefix of all params.
+    upper: the same.
+    params: what the optimizer sees of the params.
+    check_values: whether to look at numbers, too.
+  """
+  calls = seam.calls()
+  whole = calls[0].params if calls else params
+  whole = whole if views.is_part_of(params, whole) else params
+  lows, highs = (
+      _for_each_leaf(bound, name, whole, params)
+      for bound, name in ((lower, 'lower'), (upper, 'upper'))
+  )
+  bounds = []
+  paths = jax.tree_util.tree_leaves_with_path(params)
+  for (keys, leaf), low, high in zip(paths, lows, highs):
+    where = jax.tree_util.keystr(keys)
+    pair = _get_limit(low, f'lower{where}', leaf, -jnp.inf), _get_limit(
+        high, f'upper{where}', leaf, jnp.inf
+    )
+    is_traced = any(isinstance(b, jax.core.Tracer) for b in pair)
+    if check_values and not is_traced:
+      values = [np.asarray(b) for b in pair]
+      for value, name in zip(values, ('lower', 'upper')):
+        if np.isnan(value).any():
+          raise ValueError(f'{name}{where} is NaN. Give None for no bound.')
+      if (values[0] > values[1]).any():
+        raise ValueError(
+            f'lower{where} is above upper{where}: no value is between them.'
+        )
+    bounds.append(None if low is None and high is None else pair)
+  return bounds
+
+
+def _for_each_leaf(bound, name, whole, params):
+  """Lists a bound, or None, for each leaf that the optimizer sees."""
+  if not jax.tree.leaves(params):
+    return []
+  try:
+    found = views.at_each_leaf(bound, whole)
+  except Exception as error:
+    raise _mask_checks.structure_error(
+        bound, whole, name, views.is_hole
+    ) from error
+  paths = jax.tree_util.tree_leaves_with_path(whole, is_leaf=views.is_hole)
+  table = {jax.tree_util.keystr(k): b for (k, _), b in zip(paths, found)}
+  paths = jax.tree_util.tree_leaves_with_path(params)
+  bounds = [table[jax.tree_util.keystr(keys)] for keys, _ in paths]
+  return [None if views.is_hole(b) else b for b in bounds]
+
+
+def _get_limit(bound, place, leaf, default):
+  """Gets one bound of a param, of its dtype."""
+  dtype = jnp.result_type(leaf)
+  if bound is None:
+    return jnp.asarray(default, jnp.finfo(dtype).dtype)
+  if jnp.issubdtype(dtype, jnp.complexfloating):
+    raise ValueError(f'{place} is for a complex param, which has no order.')
+  try:
+    bound = jnp.asarray(bound)
+  except TypeError as error:
+    raise ValueError(
+        f'{place} is {tree_differences.show(bound)}, but a bound is a number,'
+        ' an array or None.'
+    ) from error
+  if bound.shape not in ((), jnp.shape(leaf)):
+    raise ValueError(
+        f'{place} has the shape {bound.shape}, but the param has'
+        f' {jnp.shape(leaf)}. Give an array of that shape, or a number.'
+    )
+  if jnp.issubdtype(bound.dtype, jnp.complexfloating):
+    raise ValueError(f'{place} is complex, but a bound is a real number.')
+  return bound.astype(dtype)
+
+
+def _value_dtype(params):
+  return jnp.real(jnp.empty((), leaf_kinds.dtype_of_first(params))).dtype
+
+
+def _clip(leaves, bounds):
+  return [
+      p if b is None else jnp.minimum(jnp.maximum(p, b[0]), b[1])
+      for p, b in zip(leaves, bounds)
+  ]
+
+
+def _exact_update(p, target, bounds):
+  """Gets the update to a target, or next to it: the rounded sum is inside."""
+  lower, upper = bounds
+  u = target - p
+  greater, less = jnp.nextafter(u, jnp.inf), jnp.nextafter(u, -jnp.inf)
+  best = jnp.where(p + u < lower, greater, jnp.where(p + u > upper, less, u))
+  for candidate in (greater, less, u):
+    best = jnp.where(p + candidate == target, candidate, best)
+  return best
+
+
+def _any(flags):
+  return functools.reduce(jnp.logical_or, map(jnp.any, flags), jnp.asarray(False))
+
+
+def _all(flags):
+  return functools.reduce(jnp.logical_and, map(jnp.all, flags))
+
+
+def _largest(leaves):
+  return optax.tree.norm(leaves, ord=jnp.inf)
