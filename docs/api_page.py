@@ -35,6 +35,7 @@ _TOPICS = {
     'set numbers for groups of params': ('optax.masks.groups',),
     'train a part of the params': ('optax.masks.split', 'optax.masks.join'),
     'train raw models': ('optax.masks.params',),
+    'keep params within bounds': ('optax.contrib.lbfgsb',),
     'use states': ('optax.tree.carry_over', 'optax.tree.CarriedOver'),
 }
 

@@ -39,6 +39,7 @@ _COMPARED = [
     setting.label
     for setting in settings.of_factories(optax)
     if setting.label not in _NOT_ON_PRISTINE
+    and setting.label.partition('(')[0] in factories.public(release.load())
 ]
 _CASES = [(label, jnp.float32, None) for label in _COMPARED] + [
     (label, dtype, kept)

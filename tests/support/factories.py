@@ -109,7 +109,8 @@ def extra_args(name: str, params, grad, loss) -> dict[str, Any]:
   if name in ('sophia', 'hutchinson_estimator_diag_hessian'):
     return {'obj_fn': loss}
   # `scale_by_lbfgs` searches nothing.
-  if name.endswith(('lbfgs', 'linesearch')) and name != 'scale_by_lbfgs':
+  searches = ('lbfgs', 'lbfgsb', 'linesearch')
+  if name.endswith(searches) and name != 'scale_by_lbfgs':
     return {'value': loss(params), 'grad': grad(), 'value_fn': loss}
   if 'momo' in name or 'polyak' in name or name == 'reduce_on_plateau':
     return {'value': loss(params)}

@@ -28,7 +28,7 @@ PYTHON_NUMBERS = {
     'axis': {'adaptive_grad_clip'},
     'b2': {'scale_by_sm3'},
     'factor': {'reduce_on_plateau'},
-    'memory_size': {'lbfgs', 'scale_by_lbfgs'},
+    'memory_size': {'lbfgs', 'lbfgsb', 'scale_by_lbfgs'},
     'min_dim_size_to_factor': {'adafactor', 'scale_by_factored_rms'},
     'num_betas': {'mechanize'},
     'rank': {'galore', 'scale_by_galore'},

@@ -7,6 +7,7 @@ a projected gradient step, the others a step of L-BFGS whose memory is reduced
 to them. The search runs along the projected path, so each trial is inside.
 """
 
+from collections.abc import Callable
 import functools
 from typing import Any, NamedTuple, Optional
 
@@ -15,11 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from optax._src import base
 from optax._src import linesearch
-from optax._src import numerics
-from optax._src import utils
-from optax._src.models import leaf_kinds
 from optax._src.models import seam
 from optax._src.models import views
+from optax._src import transform
 from optax._src import tree_differences
 from optax.transforms import _mask_checks
 import optax.tree
@@ -33,27 +32,29 @@ class LBFGSBState(NamedTuple):
   """State of :func:`optax.contrib.lbfgsb`.
 
   Attributes:
+    projected_grad_norm: largest element of the projected gradient at the new
+      params, ``clip(params - grad, lower, upper) - params``.
     count: number of steps since the memory was last emptied.
     params: params of the last step.
     updates: gradient of the last step.
     diff_params_memory: differences of params, stacked along the first axis.
     diff_updates_memory: differences of gradients, stacked likewise.
     weights_memory: reciprocals of their inner products.
-    projected_grad_norm: largest element of the projected gradient at the new
-      params, ``clip(params - grad, lower, upper) - params``.
     learning_rate: step size along the projected path, 0 if the search failed.
     value: value at the new params, infinite where it is not known.
     grad: gradient at the new params.
     info: how the search ended, as for :func:`optax.lbfgs`.
   """
 
+  projected_grad_norm: jax.typing.ArrayLike
+  # As in `ScaleByLBFGSState`.
   count: jax.typing.ArrayLike
   params: base.Params
   updates: base.Updates
   diff_params_memory: base.Params
   diff_updates_memory: base.Updates
   weights_memory: jax.typing.ArrayLike
-  projected_grad_norm: jax.typing.ArrayLike
+  # As in `ScaleByZoomLinesearchState`.
   learning_rate: jax.typing.ArrayLike
   value: jax.typing.ArrayLike
   grad: base.Updates
@@ -141,8 +142,9 @@ def lbfgsb(
 
   .. note::
     If params are outside of their bounds, a step moves them to the nearest
-    point inside, and searches nothing. A param that comes from afar may be next
-    to its bound first, since a sum of floats is rounded, and on it a step later.
+    point inside, and searches nothing. No update may lead from a param to its
+    bound in one rounded sum, as from 1 to 1e-6: it is next to the bound then,
+    inside, and on it a step later.
 
   .. note::
     If a search finds no decrease, the params stay, ``decrease_error`` is above
@@ -151,38 +153,17 @@ def lbfgsb(
   .. seealso:: the thread `optax#1187
     <https://github.com/google-deepmind/optax/issues/1187>`_.
   """
-  if memory_size < 1:
-    raise ValueError('memory_size must be >= 1')
+  memory = transform.scale_by_lbfgs(memory_size)
+  search = linesearch.scale_by_zoom_linesearch(max_linesearch_steps)
   init_search, step_search, is_searching = linesearch.zoom_linesearch(
       max_linesearch_steps
   )
 
   def init_fn(params: base.Params) -> LBFGSBState:
     _get_bounds(lower, upper, params, check_values=True)
-    dtype = _value_dtype(params)
-    zeros = lambda *shape: jax.tree.map(
-        lambda p: jnp.broadcast_to(
-            jnp.zeros_like(p, jnp.result_type(p)), (*shape, *jnp.shape(p))
-        ),
-        params,
-    )
-    infinite = lambda kind: jnp.asarray(jnp.inf, kind)
-    state = LBFGSBState(
-        count=jnp.asarray(0, jnp.int32),
-        params=zeros(),
-        updates=zeros(),
-        diff_params_memory=zeros(memory_size),
-        diff_updates_memory=zeros(memory_size),
-        weights_memory=jnp.zeros(memory_size),
-        projected_grad_norm=infinite(dtype),
-        learning_rate=jnp.ones((), dtype),
-        value=infinite(dtype),
-        grad=zeros(),
-        info=linesearch.ZoomLinesearchInfo(
-            jnp.asarray(0), infinite(float), infinite(float)
-        ),
-    )
-    return utils.copy_arrays(state)
+    ends = search.init(params)
+    norm = jnp.full_like(ends.value, jnp.inf)
+    return LBFGSBState(norm, *memory.init(params), *ends)
 
   def update_fn(
       updates: base.Updates,
@@ -191,7 +172,7 @@ def lbfgsb(
       *,
       value: jax.typing.ArrayLike,
       grad: base.Updates,
-      value_fn: Any,
+      value_fn: Callable[..., Any],
       **extra_args: Any,
   ) -> tuple[base.Updates, LBFGSBState]:
     (fn_kwargs,), unknown = linesearch._extract_fns_kwargs(
@@ -206,110 +187,86 @@ def lbfgsb(
     leaves, treedef = jax.tree.flatten(params)
     x = [jnp.asarray(p) for p in leaves]
     g = jax.tree.leaves(updates)
-    old_grad, aux = linesearch._split_aux(grad)
-    kept = state.count > 0
-    count = state.count
-
-    # The pair of the last step.
-    minus = lambda new, old: jnp.where(kept, new - old, jnp.zeros_like(new))
-    s = jax.tree.map(minus, x, jax.tree.leaves(state.params))
-    y = jax.tree.map(minus, g, jax.tree.leaves(state.updates))
-    curvature = optax.tree.real(optax.tree.vdot(y, s))
-    weight = jnp.where(curvature == 0, 0.0, 1 / curvature)
-    last = (count - 1) % memory_size
-    put = lambda stack, new: stack.at[last].set(new)
-    s_memory = jax.tree.map(put, jax.tree.leaves(state.diff_params_memory), s)
-    y_memory = jax.tree.map(put, jax.tree.leaves(state.diff_updates_memory), y)
-    weights = put(jnp.where(kept, state.weights_memory, 0.0), weight)
-
+    # Its direction, which heeds no bounds, is not computed in a jitted step.
+    _, new_memory = memory.update(
+        updates, transform.ScaleByLBFGSState(*state[1:7]), params
+    )
     d = _direction(
-        x, g, bounds, s, y, weight, s_memory, y_memory, weights,
-        count % memory_size,
-    )  # fmt: skip
+        x,
+        g,
+        bounds,
+        jax.tree.leaves(new_memory.diff_params_memory),
+        jax.tree.leaves(new_memory.diff_updates_memory),
+        new_memory.weights_memory,
+        state.count,
+    )
 
-    # The search, of a function of the step size alone.
     def step_to(step_size):
       target = _clip([p + step_size * u for p, u in zip(x, d)], bounds)
       return [
           step_size * u if b is None else _exact_update(p, t, b)
-          for p, t, u, b in zip(x, target, d, bounds)
+          for p, u, t, b in zip(x, d, target, bounds)
       ]
-
-    def moving(step_size):
-      """The direction of those that have not come to a bound before."""
-      is_out = lambda p, b: (p < b[0]) | (p > b[1])
-      return [
-          u if b is None else jnp.where(is_out(p + step_size * u, b), 0, u)
-          for p, u, b in zip(x, d, bounds)
-      ]
-
-    has_aux = isinstance(grad, linesearch.GradAndAux)
 
     def value_and_slope(step_size, **kwargs):
-      new = treedef.unflatten(
-          p + u for p, u in zip(x, step_to(step_size))
-      )
-      evaluate = jax.value_and_grad(value_fn, has_aux=has_aux)
-      out, new_grad = evaluate(new, **kwargs)
+      new_x = [p + u for p, u in zip(x, step_to(step_size))]
+      evaluate: Any = jax.value_and_grad(value_fn, has_aux=has_aux)
+      out, new_grad = evaluate(treedef.unflatten(new_x), **kwargs)
       new_value, new_aux = out if has_aux else (out, None)
-      g_new = jax.tree.leaves(new_grad)
-      slope = optax.tree.real(
-          optax.tree.vdot(optax.tree.conj(g_new), moving(step_size))
-      )
-      return new_value, linesearch.GradAndAux(slope, (g_new, new_aux))
+      new_grad = jax.tree.leaves(new_grad)
+      moving = [
+          u if b is None else jnp.where(_is_out(p + step_size * u, b), 0, u)
+          for p, u, b in zip(x, d, bounds)
+      ]
+      slope = _vdot(optax.tree.conj(new_grad), moving)
+      return new_value, linesearch.GradAndAux(slope, (new_grad, new_aux))
 
-    dtype = _value_dtype(params)
-    slope = optax.tree.real(optax.tree.vdot(d, jax.tree.leaves(old_grad)))
-    is_outside = _any(
-        (p < b[0]) | (p > b[1]) for p, b in zip(x, bounds) if b is not None
-    )
-    search = init_search(
-        jnp.ones((), dtype),
-        jnp.zeros((), dtype),
+    old_grad, old_aux = linesearch._split_aux(grad)
+    old = jax.tree.leaves(old_grad), old_aux
+    is_outside = _largest(step_to(0.0)) > 0
+    # The search sees a function of the step size.
+    one = jnp.ones_like(state.value)
+    start = init_search(
+        one,
+        0 * one,
         value=value,
         grad=linesearch.GradAndAux(
-            slope.astype(dtype), (jax.tree.leaves(old_grad), aux)
+            _vdot(d, old[0]).astype(one.dtype), old
         ),
     )
-    search = jax.lax.while_loop(
+    end = jax.lax.while_loop(
         is_searching,
         functools.partial(
             step_search, value_and_grad_fn=value_and_slope, fn_kwargs=fn_kwargs
         ),
-        search._replace(done=is_outside),
+        start._replace(done=is_outside),
     )
-    is_found = search.done | (search.safe_stepsize > 0)
-    has_moved = is_found & ~is_outside
-    step_size = jnp.where(has_moved, search.stepsize, 0)
+    has_moved = (end.done | (end.safe_stepsize > 0)) & ~is_outside
+    pick = functools.partial(optax.tree.where, has_moved)
+    step_size = pick(end.stepsize, 0.0)
     new_updates = step_to(step_size)
-    new_grad, new_aux = optax.tree.where(
-        has_moved, search.grad.aux, (jax.tree.leaves(old_grad), aux)
-    )
+    new_grad, new_aux = pick(end.grad.aux, old)
     new_x = [p + u for p, u in zip(x, new_updates)]
-    ends = _clip([p - q for p, q in zip(new_x, new_grad)], bounds)
-    norm = optax.tree.norm(
-        [e - p for e, p in zip(ends, new_x)], ord=jnp.inf
-    )
+    norm = _largest(_projected_gradient(new_x, new_grad, bounds))
+    new_value = pick(end.value, value)
     new_grad = treedef.unflatten(new_grad)
     new_state = LBFGSBState(
-        count=jnp.where(has_moved, numerics.safe_increment(count), 0),
-        params=params,
-        updates=updates,
-        diff_params_memory=treedef.unflatten(s_memory),
-        diff_updates_memory=treedef.unflatten(y_memory),
-        weights_memory=weights,
-        projected_grad_norm=jnp.where(is_outside, jnp.inf, norm),
-        learning_rate=step_size,
-        value=jnp.where(
-            is_outside, jnp.inf, jnp.where(has_moved, search.value, value)
+        jnp.where(is_outside, jnp.inf, norm),
+        *new_memory._replace(
+            count=pick(new_memory.count, 0),
+            weights_memory=pick(new_memory.weights_memory, 0.0),
         ),
+        learning_rate=step_size,
+        value=jnp.where(is_outside, jnp.inf, new_value),
         grad=linesearch.GradAndAux(new_grad, new_aux) if has_aux else new_grad,
         info=linesearch.ZoomLinesearchInfo(
-            search.count, search.decrease_error, search.curvature_error
+            end.count, end.decrease_error, end.curvature_error
         ),
     )
-    new_state = optax.tree.cast_like(new_state, state)
-    return treedef.unflatten(new_updates), new_state
+    return (
+        treedef.unflatten(new_updates),
+        optax.tree.cast_like(new_state, other_tree=state),
+    )
 
   # pyrefly: ignore[bad-argument-type]
   solver = base.GradientTransformationExtraArgs(init_fn, update_fn)
@@ -318,33 +275,47 @@ def lbfgsb(
 
 # Outside of jit, each call would trace and compile the two loops again.
 @functools.partial(jax.jit, inline=True)
-def _direction(x, g, bounds, s, y, weight, s_memory, y_memory, weights, index):
-  """Gets the direction of a step, which leads into the bounds or along them."""
-  is_bounded = any(b is not None for b in bounds)
-  is_boxed = all(b is not None for b in bounds) and _all(
-      jnp.isfinite(limit) for b in bounds for limit in b
-  )
-  to_end = lambda scale: [
-      t - p for p, t in zip(x, _clip([p - scale * q for p, q in zip(x, g)], bounds))
-  ]
-  mask = lambda tree, mask: [
-      t if m is None else jnp.where(m, t, 0) for t, m in zip(tree, mask)
-  ]
-  # The curvature of the last step, among what can move.
-  can_move = [
-      None if b is None else ~((p <= b[0]) & (q > 0) | (p >= b[1]) & (q < 0))
-      for p, q, b in zip(x, g, bounds)
-  ]
-  vdot = lambda a, b: optax.tree.real(optax.tree.vdot(a, b))
-  y_moving = mask(y, can_move)
-  curvature = vdot(y_moving, s)
-  norm = optax.tree.norm(to_end(1.0))
-  first = jnp.where(is_boxed, 1.0, jnp.minimum(1.0, 1.0 / norm))
-  squared = optax.tree.norm(y_moving, squared=True)
-  is_known = curvature * jnp.abs(weight) > 1e-8
-  scale = jnp.where(is_known, curvature / squared, first)
+def _direction(x, g, bounds, s_memory, y_memory, weights, count):
+  """Gets the direction of a step, in which nothing at a bound leaves it.
 
-  step = to_end(scale)
+  Args:
+    x: the leaves of the params.
+    g: their gradients.
+    bounds: their bounds.
+    s_memory: the differences of params, stacked.
+    y_memory: the differences of gradients, stacked.
+    weights: the reciprocals of their inner products, 0 where there is no pair.
+    count: the index of the oldest pair, modulo their number.
+
+  Returns:
+    A list like ``x``.
+  """
+  size = weights.shape[0]
+  masked = lambda leaves, masks: [
+      u if m is None else jnp.where(m, u, 0) for u, m in zip(leaves, masks)
+  ]
+
+  def pair(i, masks):
+    stacks = [stack[i] for stack in s_memory], [stack[i] for stack in y_memory]
+    return [masked(stack, masks) for stack in stacks]
+
+  def is_curved(curvature, i):
+    # What is left of a pair that lies elsewhere is rounding.
+    return curvature * jnp.abs(weights[i]) > 1e-8
+
+  # A gradient step, scaled by the last pair, of what it may have moved.
+  full = _projected_gradient(x, g, bounds)
+  can_move = [None if b is None else u != 0 for u, b in zip(full, bounds)]
+  last = (count - 1) % size
+  s, y = pair(last, can_move)
+  curvature = _vdot(s, y)
+  is_boxed = None not in bounds and _largest(bounds) < jnp.inf
+  cap = jnp.where(is_boxed, 1.0, jnp.minimum(1.0, 1.0 / optax.tree.norm(full)))
+  squared = optax.tree.norm(y, squared=True)
+  scale = jnp.where(is_curved(curvature, last), curvature / squared, cap)
+  step = _projected_gradient(x, [scale * q for q in g], bounds)
+
+  # That makes params active, and those next to a bound (Bertsekas' epsilon).
   near = 1e-2 * _largest(step)
   free = [
       None if b is None else ~(
@@ -354,42 +325,37 @@ def _direction(x, g, bounds, s, y, weight, s_memory, y_memory, weights, index):
       for p, q, u, b in zip(x, g, step, bounds)
   ]  # fmt: skip
 
-  def pair(i):
-    s, y = jax.tree.map(lambda stack: stack[i], (s_memory, y_memory))
-    return mask(s, free), mask(y, free)
-
+  # The two loops of L-BFGS, on what is free of each pair.
   def right(vector, i):
-    s, y = pair(i)
+    s, y = pair(i, free)
     weight = jnp.maximum(weights[i], 0)
-    if is_bounded:
-      curvature = vdot(s, y)
-      weight = jnp.where(jnp.abs(weights[i]) * curvature > 1e-8, 1 / curvature, 0)
-    alpha = weight * vdot(s, vector)
+    if any(m is not None for m in free):
+      curvature = _vdot(s, y)
+      weight = jnp.where(is_curved(curvature, i), 1 / curvature, 0)
+    alpha = weight * _vdot(s, vector)
     new = optax.tree.add_scale(vector, -alpha, y)
     return optax.tree.cast_like(new, vector), (weight, alpha)
 
   def left(vector, inputs):
     i, (weight, alpha) = inputs
-    s, y = pair(i)
-    beta = weight * vdot(y, vector)
+    s, y = pair(i, free)
+    beta = weight * _vdot(y, vector)
     new = optax.tree.add_scale(vector, alpha - beta, s)
     return optax.tree.cast_like(new, vector), None
 
-  size = weights.shape[0]
-  indices = (index + jnp.arange(size)) % size
-  vector, found = jax.lax.scan(right, mask(g, free), indices, reverse=True)
+  indices = (count + jnp.arange(size)) % size
+  vector, found = jax.lax.scan(right, masked(g, free), indices, reverse=True)
   vector = optax.tree.cast_like(optax.tree.scale(scale, vector), vector)
   vector, _ = jax.lax.scan(left, vector, (indices, found))
   d = [
       -v if m is None else jnp.where(m, -v, u)
       for v, u, m in zip(vector, step, free)
   ]
+  at_bound = lambda p, u, b: (p <= b[0]) & (u < 0) | (p >= b[1]) & (u > 0)
   return [
-      u if b is None else jnp.where(
-          (p <= b[0]) & (u < 0) | (p >= b[1]) & (u > 0), 0, u
-      )
+      u if b is None else jnp.where(at_bound(p, u, b), 0, u)
       for p, u, b in zip(x, d, bounds)
-  ]  # fmt: skip
+  ]
 
 
 def _get_bounds(
@@ -472,10 +438,6 @@ def _get_limit(bound, place, leaf, default):
   return bound.astype(dtype)
 
 
-def _value_dtype(params):
-  return jnp.real(jnp.empty((), leaf_kinds.dtype_of_first(params))).dtype
-
-
 def _clip(leaves, bounds):
   return [
       p if b is None else jnp.minimum(jnp.maximum(p, b[0]), b[1])
@@ -483,23 +445,30 @@ def _clip(leaves, bounds):
   ]
 
 
+def _is_out(p, bounds):
+  return (p < bounds[0]) | (p > bounds[1])
+
+
+def _projected_gradient(x, g, bounds):
+  ends = _clip([p - q for p, q in zip(x, g)], bounds)
+  return [
+      -q if b is None else end - p for p, q, end, b in zip(x, g, ends, bounds)
+  ]
+
+
 def _exact_update(p, target, bounds):
   """Gets the update to a target, or next to it: the rounded sum is inside."""
-  lower, upper = bounds
   u = target - p
   greater, less = jnp.nextafter(u, jnp.inf), jnp.nextafter(u, -jnp.inf)
+  lower, upper = bounds
   best = jnp.where(p + u < lower, greater, jnp.where(p + u > upper, less, u))
   for candidate in (greater, less, u):
     best = jnp.where(p + candidate == target, candidate, best)
   return best
 
 
-def _any(flags):
-  return functools.reduce(jnp.logical_or, map(jnp.any, flags), jnp.asarray(False))
-
-
-def _all(flags):
-  return functools.reduce(jnp.logical_and, map(jnp.all, flags))
+def _vdot(leaves, others):
+  return optax.tree.real(optax.tree.vdot(leaves, others))
 
 
 def _largest(leaves):

@@ -25,6 +25,7 @@ STATIC_ARGS = {
     'adaptive_grad_clip': {'axis'},
     'galore': {'rank'},
     'lbfgs': {'memory_size'},
+    'lbfgsb': {'memory_size'},
     'lookahead': {'sync_period'},
     'mechanize': {'num_betas'},
     'reduce_on_plateau': {'factor', 'rtol', 'atol'},

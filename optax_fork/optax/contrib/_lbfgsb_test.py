@@ -1,0 +1,345 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests for L-BFGS within bounds."""
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import jax
+import jax.numpy as jnp
+import numpy as np
+from optax import masks
+from optax._src import alias
+from optax._src import linesearch
+from optax._src import update
+from optax.contrib import _lbfgsb
+from optax.transforms import _combining
+from optax.transforms import _freezing
+from optax.transforms import _masking
+import optax.tree
+from scipy import optimize
+
+_INF = np.inf
+
+
+def _rosenbrock(x):
+  return jnp.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+
+def _least_squares(x):
+  rng = np.random.default_rng(1)
+  a, b = rng.normal(size=(20, 30)), rng.normal(size=20)
+  return jnp.sum((a @ x - b) ** 2) + 1e-3 * jnp.sum(x**2)
+
+
+def _cubic(x):
+  weight = jnp.logspace(0, 3, x.size)
+  return jnp.sum(weight * (x - 0.3) ** 2) + jnp.sum(jnp.abs(x + 0.2) ** 3)
+
+
+# A function, a start and bounds.
+_PROBLEMS = {
+    'rosenbrock': (_rosenbrock, np.tile([-1.2, 1.0], 5), -1.5, 0.8),
+    'valley': (_rosenbrock, np.full(50, -1.0), -1, 0.9),
+    'non_negative': (_least_squares, np.ones(30), 0, _INF),
+    'mixed': (
+        _cubic,
+        np.linspace(-2, 2, 12),
+        np.tile([-_INF, 0.7, -1, -_INF], 3),
+        np.tile([0.1, _INF, 0.2, _INF], 3),
+    ),
+}
+
+
+def _step(solver, fn, has_aux=False, **kwargs):
+  """Returns a step of a solver, which takes and returns params and a state."""
+
+  def step(params, state):
+    value, grad = linesearch.value_and_grad_from_state(fn, has_aux=has_aux)(
+        params, state=state, **kwargs
+    )
+    more = kwargs
+    if has_aux:
+      value, more = value[0], {'aux': value[1]}
+    updates, state = solver.update(
+        grad, state, params, value=value, grad=grad, value_fn=fn, **more
+    )
+    return update.apply_updates(params, updates), state
+
+  return step
+
+
+def _solve(solver, fn, params, steps=100, tol=1e-7, has_aux=False):
+  """Returns the params, the state, the steps and the evaluations of a solve."""
+  step = _step(solver, fn, has_aux)
+
+  def body(carry):
+    params, state, count, evaluations = carry
+    params, state = step(params, state)
+    tried = optax.tree.get(state, 'info').num_linesearch_steps
+    return params, state, count + 1, evaluations + tried
+
+  def going(carry):
+    norm = optax.tree.get(carry[1], 'projected_grad_norm')
+    return (norm > tol) & (carry[2] < steps)
+
+  start = params, solver.init(params), 0, 1
+  return jax.jit(lambda start: jax.lax.while_loop(going, body, start))(start)
+
+
+class LBFGSBTest(parameterized.TestCase):
+
+  @parameterized.parameters(*_PROBLEMS)
+  def test_minimum_is_that_of_scipy(self, name):
+    fn, start, lower, upper = _PROBLEMS[name]
+    with jax.enable_x64(True):
+      x, state, _, evaluations = _solve(
+          _lbfgsb.lbfgsb(lower, upper), fn, jnp.asarray(start)
+      )
+      value_and_grad = jax.jit(jax.value_and_grad(fn))
+      wanted = optimize.minimize(
+          lambda x: tuple(map(np.asarray, value_and_grad(x))), start, jac=True,
+          method='L-BFGS-B', bounds=optimize.Bounds(lower, upper),
+          options={'ftol': 0, 'gtol': 1e-7},
+      )  # fmt: skip
+      self.assertLess(state.projected_grad_norm, 1e-7)
+      grad = value_and_grad(x)[1]
+      pushed = np.clip(x - grad, lower, upper) - x
+      np.testing.assert_allclose(
+          np.abs(pushed).max(), state.projected_grad_norm, atol=1e-12
+      )
+      np.testing.assert_allclose(fn(x), wanted.fun, rtol=1e-10)
+      np.testing.assert_allclose(state.value, fn(x), rtol=1e-12)
+      self.assertLess(evaluations, 2 * wanted.nfev)
+
+  def test_steps_without_bounds_are_those_of_lbfgs(self):
+    start = {'x': jnp.linspace(-1.2, 1.0, 7)}
+    fn = lambda p: _rosenbrock(p['x'])
+
+    def run(solver, start):
+      step = _step(solver, fn)
+
+      def scanned(carry, _):
+        carry = step(*carry)
+        return carry, (carry[0], optax.tree.get(carry[1], 'info'))
+
+      return jax.lax.scan(
+          scanned, (start, solver.init(start)), length=15
+      )[1]
+
+    with jax.enable_x64(True):
+      start = optax.tree.cast(start, jnp.float64)
+      path, info = jax.jit(lambda x: run(alias.lbfgs(), x))(start)
+      for bound in (None, {'x': -_INF}):
+        found, its_info = jax.jit(
+            lambda x, b=bound: run(_lbfgsb.lbfgsb(b), x)
+        )(start)
+        np.testing.assert_allclose(found['x'], path['x'], rtol=1e-9)
+        np.testing.assert_array_equal(*(
+            i.num_linesearch_steps for i in (info, its_info)
+        ))
+
+  def test_state_has_as_many_arrays_as_that_of_lbfgs(self):
+    params = {'x': jnp.ones(1000)}
+    size = lambda solver: optax.tree.size(solver.init(params))
+    self.assertEqual(
+        size(_lbfgsb.lbfgsb(0, 1)), size(alias.lbfgs()) + 1
+    )
+
+  @parameterized.parameters(jnp.float32, jnp.bfloat16)
+  def test_sums_are_inside_to_the_last_bit(self, dtype):
+    rng = np.random.default_rng(0)
+    ends = rng.normal(size=(2, 10_000)) * 10.0 ** rng.integers(-8, 3, 10_000)
+    lower, upper = jnp.sort(jnp.asarray(ends, dtype), axis=0)
+    where = jnp.asarray(rng.uniform(size=10_000), jnp.float32)
+    params = lower + (where * (upper - lower)).astype(dtype)
+    params = jnp.clip(params, lower, upper)
+    for target in (lower, upper, jnp.clip(-params, lower, upper)):
+      moved = params
+      for _ in range(4):
+        u = jax.jit(_lbfgsb._exact_update)(moved, target, (lower, upper))
+        moved = update.apply_updates(moved, u)
+        self.assertTrue(jnp.all((lower <= moved) & (moved <= upper)))
+      np.testing.assert_array_equal(moved, target)
+
+  def test_each_step_is_within_bounds_and_ends_on_them(self):
+    lower = jnp.asarray([0.1, 1e-6, 0.0, 0.3, -_INF])
+    goal = jnp.asarray([-1.0, -2.0, -3.0, 0.7, 0.2])
+    fn = lambda x: jnp.sum((x - goal) ** 2) + jnp.sum(x) ** 4
+    solver = _lbfgsb.lbfgsb(lower, 0.5)
+    x, state = jnp.asarray([0.5, 0.4, 0.3, 0.45, 0.1]), None
+    step, state = jax.jit(_step(solver, fn)), solver.init(x)
+    for _ in range(20):
+      x, state = step(x, state)
+      self.assertTrue(jnp.all((lower <= x) & (x <= 0.5)))
+    np.testing.assert_array_equal(x[:3], lower[:3])
+    self.assertLess(state.projected_grad_norm, 1e-3)
+
+  def test_params_outside_are_projected_first(self):
+    fn = lambda x: jnp.sum(x - 2 * jnp.log(x))  # NaN outside.
+    solver = _lbfgsb.lbfgsb(1e-3, 5)
+    x = jnp.asarray([-1.0, 3.0, 7.0])
+    step, state = jax.jit(_step(solver, fn)), solver.init(x)
+    x, state = step(x, state)
+    np.testing.assert_allclose(x, [1e-3, 3.0, 5.0], atol=1e-7)
+    self.assertTrue(jnp.all((1e-3 <= x) & (x <= 5)))
+    self.assertEqual(state.info.num_linesearch_steps, 0)
+    for _ in range(25):
+      x, state = step(x, state)
+    np.testing.assert_allclose(x, [2.0, 2.0, 2.0], atol=1e-3)
+
+  def test_failed_search(self):
+    """The params stay, and the next step has no memory."""
+    solver = _lbfgsb.lbfgsb(-1, 1)
+    fn = lambda x: jnp.sum(jnp.exp(x) - 1.1 * x)
+    x = jnp.asarray([0.5, -0.2])
+    step = _step(solver, fn)
+    moved, state = step(x, solver.init(x))
+    value, grad = jax.value_and_grad(fn)(moved)
+    updates, state = solver.update(
+        -grad, state, moved, value=value, grad=-grad, value_fn=fn
+    )
+    np.testing.assert_array_equal(updates, 0.0)
+    self.assertGreater(optax.tree.get(state, 'decrease_error'), 0)
+    self.assertEqual(state.value, value)
+    self.assertEqual(state.count, 0)
+    state = state._replace(grad=grad)
+    moved, state = step(moved, state)
+    self.assertLess(state.value, value)
+
+  @parameterized.parameters('bare', 'masked', 'partition', 'selective')
+  def test_part_of_a_raw_model(self, name):
+    first = masks.by_path('a/.*')
+    wrap = {
+        'bare': lambda solver: solver,
+        'masked': lambda solver: _combining.chain(
+            _masking.masked(solver, first), _freezing.freeze(~first)
+        ),
+        'partition': lambda solver: _combining.partition(
+            {'x': solver, 'y': alias.sgd(0.0)},
+            masks.labels({'a/.*': 'x'}, default='y'),
+        ),
+        'selective': lambda solver: _freezing.selective_transform(
+            solver, train_mask=first
+        ),
+    }[name]
+    model = {
+        'a': {'x': jnp.ones(3), 'y': jnp.ones((2,))},
+        'b': jnp.ones(2),
+        'fn': jnp.tanh,
+        'size': 3,
+    }
+
+    def fn(model):
+      x = model['a']['x'] * model['size']
+      return (
+          jnp.sum((model['fn'](x) + 0.5) ** 2)
+          + jnp.sum((model['a']['y'] - 3) ** 2)
+          + jnp.sum(model['b'] ** 2)
+      )
+
+    lower = {'a': {'x': 0.1, 'y': None}, 'b': 0.25, 'fn': None, 'size': None}
+    solver = wrap(_lbfgsb.lbfgsb(lower, {**lower, 'a': 2.0, 'b': None}))
+    state = solver.init(model)
+    params = masks.params(model)
+    step = jax.jit(lambda params, state: _take(
+        *_step(solver, fn)({**model, **_take(params)}, state)
+    ))
+    for _ in range(15):
+      params, state = step(params, state)
+    np.testing.assert_array_equal(params['a']['x'], jnp.full(3, 0.1))
+    np.testing.assert_array_equal(params['a']['y'], jnp.full(2, 2.0))
+    np.testing.assert_array_equal(
+        params['b'], jnp.full(2, 0.25 if name == 'bare' else 1.0)
+    )
+    self.assertLess(optax.tree.get(state, 'projected_grad_norm'), 1e-4)
+
+  def test_vmap(self):
+    """Each problem has its own bounds, start and number of trials."""
+    starts = jnp.asarray([[-1.2, 1.0, 0.3], [0.5, -0.5, 0.2]])
+    uppers = jnp.asarray([0.8, 0.6])
+
+    def run(start, upper):
+      solver = _lbfgsb.lbfgsb(-1.5, upper)
+      step = _step(solver, _rosenbrock)
+      carry = start, solver.init(start)
+      carry, _ = jax.lax.scan(lambda c, _: (step(*c), None), carry, length=30)
+      return carry[0]
+
+    found = jax.jit(jax.vmap(run))(starts, uppers)
+    one_by_one = jax.jit(run)
+    for x, start, upper in zip(found, starts, uppers):
+      np.testing.assert_allclose(x, one_by_one(start, upper), atol=2e-3)
+      self.assertEqual(x.max(), upper)
+
+  def test_auxiliary_data(self):
+    fn = lambda x: (jnp.sum((x - 1) ** 2), {'sum': jnp.sum(x)})
+    x = jnp.asarray([0.2, 0.9])
+    solver = _lbfgsb.lbfgsb(
+        0, 0.5, has_aux=True, aux_like={'sum': jnp.zeros(())}
+    )
+    x, state, *_ = _solve(solver, fn, x, 5, has_aux=True)
+    np.testing.assert_array_equal(x, 0.5)
+    self.assertEqual(optax.tree.get(state, 'aux')['sum'], 1.0)
+
+  def test_arguments_of_the_function(self):
+    fn = lambda x, y: jnp.sum((x - y) ** 2)
+    x, solver = jnp.ones(2), _lbfgsb.lbfgsb(0.5)
+    state = solver.init(x)
+    x, state = jax.jit(_step(solver, fn, y=jnp.zeros(2)))(x, state)
+    np.testing.assert_array_equal(x, 0.5)
+    with self.assertRaisesRegex(TypeError, r"does not take.*\['z'\]"):
+      solver.update(
+          x, state, x, value=0.0, grad=x, value_fn=fn, y=x, z=x
+      )
+
+  def test_complex_params(self):
+    fn = lambda p: jnp.abs(p['z'] - 1j) ** 2 + (p['x'] + 1) ** 2
+    params = {'x': jnp.asarray(1.0), 'z': jnp.asarray(1 + 0j)}
+    with self.assertRaisesRegex(ValueError, r"lower\['z'\] is for a complex"):
+      _lbfgsb.lbfgsb(0).init(params)
+    solver = _lbfgsb.lbfgsb({'x': 0, 'z': None})
+
+    @jax.jit
+    def step(params, state):
+      value, grad = jax.value_and_grad(fn)(params)
+      grad = optax.tree.conj(grad)
+      updates, state = solver.update(
+          grad, state, params, value=value, grad=grad, value_fn=fn
+      )
+      return update.apply_updates(params, updates), state
+
+    state = solver.init(params)
+    for _ in range(10):
+      params, state = step(params, state)
+    self.assertEqual(params['x'], 0)
+    np.testing.assert_allclose(params['z'], 1j, atol=1e-3)
+
+  @parameterized.parameters(
+      ({'w': np.zeros(2), 'b': None}, None, r"lower\['w'\] has the shape"),
+      (None, {'w': 0, 'b': np.zeros((1, 2))}, r"upper\['b'\] has the shape"),
+      ({'w': 2, 'b': None}, {'w': 1, 'b': 0}, r"lower\['w'\] is above"),
+      (0, {'w': 1, 'b': _INF * np.array([-1, 1])}, r"lower\['b'\] is above"),
+      (None, {'w': None, 'b': np.nan}, r"upper\['b'\] is NaN"),
+      ({'w': 0}, None, 'lower is not a prefix'),
+      ({'w': [0, 1], 'b': 0}, None, r"lower\['w'\] is list"),
+      ('zero', None, r"lower\['b'\] is 'zero'.*a number"),
+      ({'w': 1j, 'b': 0}, None, r"lower\['w'\] is complex"),
+  )
+  def test_error_names_the_leaf(self, lower, upper, error):
+    params = {'w': jnp.ones(3), 'b': jnp.ones(2)}
+    with self.assertRaisesRegex(ValueError, error):
+      _lbfgsb.lbfgsb(lower, upper).init(params)
+
+  def test_error_of_memory_size(self):
+    with self.assertRaisesRegex(ValueError, 'memory_size'):
+      _lbfgsb.lbfgsb(0, memory_size=0)
+
+
+def _take(model, *more):
+  """Returns the arrays of a model, which jitted functions take and return."""
+  params = {'a': model['a'], 'b': model['b']}
+  return (params, *more) if more else params
+
+
+if __name__ == '__main__':
+  absltest.main()
