@@ -10,29 +10,53 @@ import numpy as np
 import optax
 
 
+def _clipped(grads, params, axis):
+  clip = optax.adaptive_grad_clip(0.01, axis=axis)
+  return clip.update(grads, clip.init(params), params)[0]
+
+
 class AdaptiveGradClipTest(parameterized.TestCase):
 
   @parameterized.named_parameters(
       ('linear', lambda key: eqx.nn.Linear(3, 4, key=key), -1),
-      ('conv1d', lambda key: eqx.nn.Conv1d(3, 4, 2, key=key), (1, 2)),
-      ('conv2d', lambda key: eqx.nn.Conv2d(3, 4, 2, key=key), (1, 2, 3)),
-      ('conv3d', lambda key: eqx.nn.Conv3d(3, 4, 2, key=key), (1, 2, 3, 4)),
+      ('conv1d', lambda key: eqx.nn.Conv1d(3, 4, 2, key=key), (-2, -1)),
+      ('conv2d', lambda key: eqx.nn.Conv2d(3, 4, 2, key=key), (-3, -2, -1)),
+      ('conv3d', lambda key: eqx.nn.Conv3d(3, 4, 2, key=key), (-4, -3, -2, -1)),
   )
   def test_only_the_unit_that_explodes_is_clipped(self, make, axis):
-    weight = make(jax.random.key(0)).weight
-    grads = 1e-4 * np.random.default_rng(0).normal(size=weight.shape)
-    grads[1] *= 1e6
-    wanted = grads.astype(np.float32)
-    limit = 0.01 * np.linalg.norm(weight[1])
+    layer = make(jax.random.key(0))
+    params = {'weight': layer.weight, 'bias': layer.bias}
+    draw = np.random.default_rng(0).normal
+    grads = {k: 1e-4 * draw(size=x.shape) for k, x in params.items()}
+    weight = grads['weight']
+    weight[1] *= 1e6
+    wanted = weight.astype(np.float32)
+    limit = 0.01 * np.linalg.norm(layer.weight[1])
     self.assertLess(np.linalg.norm(wanted[[0, 2, 3]]), limit)
     wanted[1] *= limit / np.linalg.norm(wanted[1])
-    found = {}
-    for given in (axis, None):
-      clip = optax.adaptive_grad_clip(0.01, axis=given)
-      found[given], _ = clip.update(grads, clip.init(weight), weight)
-    np.testing.assert_allclose(found[axis], wanted, rtol=1e-5)
+    found = _clipped(grads, params, axis)
+    np.testing.assert_allclose(found['weight'], wanted, rtol=1e-5)
+
     # By default, a unit that is well loses nearly all it has.
-    self.assertLess(*map(np.linalg.norm, (found[None][0], 0.1 * wanted[0])))
+    by_default = _clipped(grads, params, None)
+    self.assertLess(
+        *map(np.linalg.norm, (by_default['weight'][0], 0.1 * wanted[0]))
+    )
+
+    # A bias is one unit, as by default.
+    large = {'bias': 1e3 * grads['bias']}, {'bias': layer.bias}
+    bias = _clipped(*large, axis)['bias']
+    np.testing.assert_allclose(bias, _clipped(*large, None)['bias'], rtol=1e-6)
+    self.assertLess(np.linalg.norm(bias), np.linalg.norm(large[0]['bias']))
+
+    # In a stack, each layer is clipped by itself.
+    stack = lambda tree: jax.tree.map(lambda x: np.stack([x, 1e3 * x]), tree)
+    once = {k: np.stack([x, x]) for k, x in params.items()}
+    of_stack = _clipped(stack(grads), once, axis)
+    for i in range(2):
+      alone = {name: x[i] for name, x in stack(grads).items()}
+      for name, update in _clipped(alone, params, axis).items():
+        np.testing.assert_allclose(of_stack[name][i], update, rtol=1e-5)
 
 
 if __name__ == '__main__':
