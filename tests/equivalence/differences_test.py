@@ -450,6 +450,13 @@ class FreezingTest(parameterized.TestCase):
       self.assertStartsWith(found[1], 'freeze_mask')
 
 
+class _Static(NamedTuple):
+  array: np.ndarray
+
+  def __call__(self, x):
+    return x
+
+
 class LBFGSTest(parameterized.TestCase):
 
   @parameterized.parameters((1, True), (2, True), (3, False), (10, True))
@@ -471,6 +478,17 @@ class LBFGSTest(parameterized.TestCase):
       with is_compiled, jax.no_tracing():
         transform.update(grads, state, new)
     chex.assert_trees_all_close(*found, rtol=1e-5)
+
+  def test_static_arrays_under_lbfgs(self):
+    node = lambda: jax.tree_util.Partial(_Static(np.ones(2)), jnp.ones(2))
+    for library, fails in (
+        (pristine.load(), contextlib.nullcontext()),
+        (optax, self.assertRaises(ValueError)),
+    ):
+      tx = library.scale_by_lbfgs(1)
+      with fails:
+        for params in (node(), node()):
+          tx.update(params, tx.init(params), params)
 
   def test_memory_of_lbfgs_of_sharded_params(self):
     mesh = jax.sharding.Mesh(np.array(jax.devices()), ('x',))
