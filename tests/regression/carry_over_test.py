@@ -1,92 +1,101 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Models of Equinox and Flax go on where other params are trained."""
+"""Each param trains on as if nothing had changed, or as if it were new."""
 
 from absl.testing import parameterized
 import chex
-from flax import nnx
 import jax
 import jax.numpy as jnp
 import optax
 from support import factories
-from support import flax_models
-from support import models
 
-_PARAMS = {'w': jnp.ones((3, 4)), 'v': jnp.ones((2, 2)), 'b': jnp.ones(4)}
-_GIVEN = {
-    'mask': True,
-    'freeze_mask': False,
-    'param_labels': {'w': 'x', 'v': 'y', 'b': 'x'},
+_GIVEN = {'mask': True, 'freeze_mask': False, 'param_labels': 'x'}
+_X = jnp.linspace(-1, 2, 40)
+_OLD = {'body': _X[:6].reshape(3, 2), 'head': _X[:32].reshape(8, 4),
+        'gone': _X[:3]}  # fmt: skip
+_NEW = {'body': _OLD['body'], 'head': _X.reshape(8, 5), 'new': _X[:3]}
+_OPTIMIZERS = {
+    label: factory
+    for label, factory in factories.public(optax).items()
+    if 'scale_by' not in label and 'lookahead' not in label
 }
 
 
-def _sgd():
-  return optax.sgd(0.1, momentum=0.5)
+def _make(label):
+  name = factories.name_of(label)
+  args, kwargs = factories.arguments(optax, name, _OPTIMIZERS[label], _GIVEN)
+  tx = _OPTIMIZERS[label](*args, **kwargs)
+  return name, optax.with_extra_args_support(tx)
 
 
-_WRAPPERS = {
-    'mask': optax.masked,
-    'freeze': lambda tx, mask: optax.selective_transform(tx, train_mask=mask),
-    'group': lambda tx, mask: optax.partition(
-        {True: tx, False: optax.set_to_zero()}, mask
-    ),
-}
+def _train(name, tx, key, params, state, steps=5):
+  """Returns updates of one param, by its own loss, and the state after them."""
+  loss = lambda params: jnp.sum(jnp.cos(params[key]) + params[key] ** 2)
+  found = []
+  for _ in range(steps):
+    grads = {k: jnp.zeros_like(x) for k, x in params.items()}
+    grads[key] = 2 * params[key] - jnp.sin(params[key])
+    extra = factories.extra_args(name, params, lambda g=grads: g, loss)
+    grads = factories.as_taken(name, grads)
+    updates, state = tx.update(grads, state, params, **extra)
+    found.append(updates[key])
+    params = params | {key: params[key] + updates[key]}
+  return found, state
 
 
-def _steps(optimizer, state, model, number):
-  """Returns the updates of the last step, and the state after it."""
-  grads = models.arange_like(models.params_of(model)[0])
-  for _ in range(number):
-    updates, state = optimizer.update(grads, state, model)
-  return updates, state
+def _shapes(state):
+  return list(map(jnp.shape, jax.tree.leaves(state)))
 
 
 class CarryOverTest(parameterized.TestCase):
 
-  @parameterized.product(name=list(_WRAPPERS), is_thawed=(True, False))
-  def test_raw_model(self, name, is_thawed):
-    model = models.MODELS['mlp']()
-    masks = (
-        optax.masks.by_path('layers/1/.*'), optax.masks.by_path('layers/.*')
+  @parameterized.parameters(*_OPTIMIZERS)
+  def test_every_optimizer_in_groups(self, label):
+    """One param stays, one has another shape, one is new, and one is gone."""
+    name, tx = _make(label)
+    mask = lambda key: optax.masked(tx, lambda p: {k: k == key for k in p})
+    start = lambda params: {k: mask(k).init(params) for k in params}
+    old, fresh = start(_OLD), start(_NEW)
+    _, old['body'] = _train(name, mask('body'), 'body', _OLD, old['body'], 2)
+    count = optax.ScaleByScheduleState(jnp.zeros((), int))
+    found = optax.tree.carry_over(
+        (count, optax.PartitionState(old)), (count, optax.PartitionState(fresh))
     )
-    old, new = (
-        _WRAPPERS[name](_sgd(), mask)
-        for mask in (masks if is_thawed else masks[::-1])
-    )
-    _, state = _steps(old, old.init(model), model, 2)
-    found = optax.tree.carry_over(state, new.init(model))
-    self.assertEqual(bool(found.fresh), is_thawed)
-    self.assertEqual(bool(found.dropped), not is_thawed)
-    updates, wanted = (
-        _steps(optimizer, state, model, 1)[0].layers[1]
-        for optimizer, state in ((new, found.state), (old, state))
-    )
-    chex.assert_trees_all_equal(updates, wanted)
-    fresh, _ = _steps(new, new.init(model), model, 1)
-    for leaf, other in zip(*map(jax.tree.leaves, (updates, fresh.layers[1]))):
-      self.assertTrue(jnp.any(leaf != other))
-
-  def test_nnx(self):
-    model = flax_models.Nnx()
-    old, new = (
-        nnx.Optimizer(model, optax.masked(_sgd(), mask), wrt=nnx.Param)
-        for mask in (optax.masks.by_path('.*kernel'), True)
-    )
-    found = optax.tree.carry_over(old.opt_state, new.opt_state)
-    traces = len(jax.tree.leaves(nnx.state(model, nnx.Param)))
-    self.assertLen(found.carried + found.fresh, traces)
-    self.assertNotEmpty(found.carried)
-    self.assertEmpty(found.dropped)
-
-  def test_every_optimizer(self):
-    for label, factory in factories.public(optax).items():
-      with self.subTest(label):
-        args, kwargs = factories.arguments(
-            optax, factories.name_of(label), factory, _GIVEN
+    states = found.state[1].inner_states
+    for key in _NEW:
+      # What keeps nothing of the params goes on with any of them.
+      goes_on = key in old and _shapes(old[key]) == _shapes(fresh[key])
+      wanted = (old if goes_on else fresh)[key]
+      # Labels in a label, of Muon, may differ in more than its updates.
+      pairs = zip(*map(jax.tree.leaves, (states[key], wanted)))
+      if key == 'body' or any(x is not y for x, y in pairs):
+        params = _OLD if key == 'body' else _NEW
+        chex.assert_trees_all_equal(
+            _train(name, mask(key), key, _NEW, states[key])[0],
+            _train(name, mask(key), key, params, wanted)[0],
         )
-        state = optax.masked(factory(*args, **kwargs), True).init(_PARAMS)
-        old = jax.tree.map(jnp.copy, state)
-        found = optax.tree.carry_over(old, state)
-        self.assertEqual((found.fresh, found.dropped), ((), ()))
-        for leaf, other in zip(*map(jax.tree.leaves, (found.state, old))):
-          self.assertIs(leaf, other)
+    self.assertEqual(
+        len(jax.tree.leaves(old['gone'])),
+        len([x for x in found.dropped if x.startswith('1/inner_states/gone/')]),
+    )
+
+  @parameterized.parameters(*_OPTIMIZERS)
+  def test_every_optimizer_alone(self, label):
+    """Where one state has all params, it starts fresh, and an error says so."""
+    _, tx = _make(label)
+    for change in ('head', 'new', 'gone'):
+      params = {k: x for k, x in _OLD.items() if k != change or k == 'head'}
+      params |= {change: _NEW[change]} if change in _NEW else {}
+      old = jax.tree.map(jnp.copy, tx.init(_OLD))
+      fresh = tx.init(params)
+      try:
+        state = optax.tree.carry_over(old, fresh).state
+      except ValueError as error:
+        self.assertIn('so nothing goes on', str(error))
+        self.assertNotEqual(_shapes(old), _shapes(fresh))
+      else:
+        leaves = zip(*map(jax.tree.leaves, (state, fresh)))
+        if _shapes(old) == _shapes(fresh):
+          chex.assert_trees_all_equal(*map(jax.tree.leaves, (state, old)))
+        elif any(x is not y for x, y in leaves):
+          self.assertIsInstance(state, optax.PartitionState)

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from optax._src import base
 from optax._src import tree_differences
+from optax._src.models import seam
 from optax.masks import _base
 from optax.masks import _labels
 from optax.transforms import _combining
@@ -87,7 +88,7 @@ class _Groups(_labels.Labels):
     Returns:
       An :class:`optax.GradientTransformationExtraArgs`: a chain that zeroes the
       gradients of what is frozen, calls the optimizer, and multiplies its
-      updates. The state has room for what is frozen, as for all params.
+      updates. Its state is that of the optimizer, with room for what is frozen.
       ``init`` raises a ``ValueError`` as the table itself does, and if the
       table has a decay that nothing uses.
 
@@ -114,7 +115,7 @@ class _Groups(_labels.Labels):
     def init_fn(params):
       # It says what is wrong with the table, for these params.
       _masking._resolve(self, params)  # pylint: disable=protected-access
-      state = tx.init(params)
+      _, state, _ = tx.init(params)
       # Only now, since `inject_hyperparams` makes its optimizer in `init`.
       if not decay.is_used and self.default.weight_decay is not None:
         raise ValueError(
@@ -128,7 +129,14 @@ class _Groups(_labels.Labels):
         )
       return state
 
-    return base.GradientTransformationExtraArgs(init_fn, tx.update)
+    def update_fn(updates, state, params=None, **extra_args):
+      states = base.EmptyState(), state, base.EmptyState()
+      updates, (_, state, _) = seam.unwrap(tx.update)(
+          updates, states, params, **extra_args
+      )
+      return updates, state
+
+    return base.GradientTransformationExtraArgs(init_fn, update_fn)
 
   def __repr__(self):
     decay = self.default.weight_decay
