@@ -47,6 +47,20 @@ _IN_SHORT = (
 )
 # What `init` and what `update` are given; pristine Optax takes params alone.
 _FILTERED, _RAW = ('params', 'params'), ('model', 'model')
+# Of the short form, what pristine Optax fails at, so that nothing is compared.
+_FAIL_ON_PRISTINE = dict.fromkeys(_WHILE_TRACING, {'masked_lbfgs'}) | {
+    'x64': {'masked_lbfgs', 'backtracking_linesearch'},
+    'dtype_promotion': {
+        'masked_lbfgs', 'MultiSteps', 'MultiSteps_lbfgs', 'inject_adamw',
+        'optax.adamw', 'optax.contrib.muon', 'optax.partition',
+    },
+}  # fmt: skip
+# Of the full form, how much of that there is at most, jitted and eager: no
+# eager step of 0.2.8 runs under `transfer_guard`.
+_MOST_FAILURES = dict.fromkeys([*_OPTIONS, _WARNINGS], (11, 11)) | {
+    'dtype_promotion': (67, 63),
+    'transfer_guard': (11, len(_LABELS)),
+}
 
 
 @contextlib.contextmanager
@@ -99,27 +113,30 @@ def _error(library, label, given, mode, name):
 @pytest.mark.filterwarnings('ignore')  # Of deprecated factories.
 class OptimizersTest(parameterized.TestCase):
 
-  def _compare(self, label, mode, name):
-    if _error(release.load(), label, _FILTERED, mode, name) is None:
-      for given in (_FILTERED, _RAW):
-        error = _error(optax, label, given, mode, name)
-        with self.subTest(f'{label}, {mode}, {given[0]}'):
-          self.assertIsNone(error)
+  def _works(self, label, mode, name):
+    """Compares the fork with pristine Optax; returns whether that works."""
+    if _error(release.load(), label, _FILTERED, mode, name) is not None:
+      return False
+    for given in (_FILTERED, _RAW):
+      error = _error(optax, label, given, mode, name)
+      with self.subTest(f'{label}, {mode}, {given[0]}'):
+        self.assertIsNone(error)
+    return True
 
   @parameterized.parameters(*_OPTIONS, _WARNINGS)
   def test_what_works_on_pristine_optax_works(self, name):
     if name in _WHILE_TRACING:
-      for label in _IN_SHORT:
-        self._compare(label, 'traced', name)
+      failed = {x for x in _IN_SHORT if not self._works(x, 'traced', name)}
+      self.assertEqual(failed, _FAIL_ON_PRISTINE[name])
     else:
-      self._compare('optax.scale_by_lbfgs', 'jitted', name)
+      self.assertTrue(self._works('optax.scale_by_lbfgs', 'jitted', name))
 
   @parameterized.parameters(*_OPTIONS, _WARNINGS)
   @pytest.mark.full  # Each optimizer is compiled.
   def test_every_optimizer(self, name):
-    for label in _LABELS:
-      for mode in ('jitted', 'eager'):
-        self._compare(label, mode, name)
+    for mode, most in zip(('jitted', 'eager'), _MOST_FAILURES[name]):
+      failed = [x for x in _LABELS if not self._works(x, mode, name)]
+      self.assertLessEqual(len(failed), most, failed)
     jax.clear_caches()
 
   def test_options_stop_what_they_are_for(self):

@@ -355,6 +355,34 @@ class RawModelsTest(parameterized.TestCase):
     np.testing.assert_array_equal(after[1]['n'], [3, 4])
     np.testing.assert_array_equal(after[0]['w'], after[1]['w'])
 
+  def test_function_that_decides_to_skip_beside_an_integer(self):
+    params = {'w': jnp.ones(2), 'n': jnp.array([3, 4])}
+    skip = lambda library: functools.partial(
+        library.skip_large_updates, max_squared_norm=10.0
+    )
+    norms = []
+    for library in (pristine.load(), optax):
+      tx = library.MultiSteps(library.sgd(0.1), 2, True, skip(library))
+      _, state = tx.update(params, tx.init(params), params)
+      norms.append(state.skip_state['norm_squared'].item())
+    self.assertEqual(norms, [27.0, 2.0])
+
+  def test_extra_args_like_the_updates_beside_an_integer(self):
+    params = {'w': jnp.ones(2), 'n': jnp.array([3, 4])}
+    tags, seen = {'w': 1, 'n': 2}, []
+
+    def update_fn(updates, state, params=None, *, tags):
+      del params
+      seen.append(tags['n'])
+      return updates, state
+
+    for library in (pristine.load(), optax):
+      inner = library.GradientTransformationExtraArgs(lambda _: (), update_fn)
+      mask = {'w': True, 'n': False}
+      tx = library.masked(inner, mask, mask_compatible_extra_args=True)
+      tx.update(params, tx.init(params), params, tags=tags)
+    self.assertEqual(seen, [pristine.load().MaskedNode(), 2])
+
   def test_update_of_an_array_of_objects(self):
     params = {'w': jnp.ones(2), 'leaf': np.array([1.0, 2.0], object)}
     grads = {'w': jnp.ones(2), 'leaf': np.ones(2)}

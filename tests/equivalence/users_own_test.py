@@ -165,28 +165,6 @@ class UsersOwnTest(parameterized.TestCase):
       found.append(jax.tree.leaves((updates, state)))
     chex.assert_trees_all_equal(*found)
 
-  def test_what_decides_to_skip_a_step_sees_what_was_given(self):
-    params = _PARAMS | {'base': jnp.ones(3), 'n': jnp.arange(4)}
-    trained = params | {'base': None, 'n': None}
-    zero = params | {'base': jnp.zeros(3), 'n': jnp.zeros(4, int)}
-    seen = {}
-
-    def should_skip(*args):
-      shown = jax.tree.map(lambda x: (jnp.result_type(x), jnp.shape(x)), args)
-      seen.setdefault(library, []).append(shown)
-      return jnp.array(False), ()
-
-    for library in (pristine.load(), optax):
-      steps = library.MultiSteps(
-          library.scale(2.0), 2, should_skip_update_fn=should_skip
-      )
-      tx = steps.gradient_transformation()
-      for tx in (steps, tx, library.chain(tx)):
-        for start, grads in ((trained, trained), (params, zero)):
-          tx.update(grads, tx.init(start), params)
-        tx.init({'w': 3, 'b': 2.5})
-    self.assertEqual(*seen.values())
-
   def test_map_over_a_state_with_none(self):
     for library in (pristine.load(), optax):
       tx = library.adam(0.1)

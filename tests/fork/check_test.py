@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`check` proves the series, and says what is wrong with it."""
 
-import collections
 import re
 
 from fork import fake
@@ -11,10 +10,7 @@ from fork.environments import git
 from fork.environments import must
 from fork.environments import must_tool
 from fork.environments import refused
-from fork.environments import REPOSITORY
 from fork.environments import tool
-from optax_fork import series
-from optax_fork import work_tree
 import pytest
 
 _ADD, _SET = (
@@ -103,22 +99,3 @@ def test_onto_another_commit(fork):
 def test_outside_of_a_checkout(fork, tmp_path):
   result = tool(tmp_path, 'check', PYTHONPATH=str(fork))
   refused(result, 'not in a checkout of the fork')
-
-
-def test_hooks_leave_nearly_all_lines(tmp_path):
-  patches, tree = series.read(REPOSITORY / 'patches'), tmp_path / 'optax'
-  work_tree.create(tree, patches)
-  commits = git(tree, 'rev-list', '--reverse', f'{work_tree.BASE}..HEAD')
-  commits = dict(zip(commits.splitlines(), patches, strict=True))
-  sent = [c for c, patch in commits.items() if patch.folder == series.TO_SEND]
-  paths = {path for c in sent for path in commits[c].lines}
-
-  def count(revision):
-    found = collections.Counter()
-    for path in (x for x in paths if not x.endswith('_test.py')):
-      blame = git(tree, 'blame', '-l', '-s', '--root', revision, '--', path)
-      found.update(re.findall(r'^[0-9a-f]{40}', blame, re.M))
-    return sum(found[commit] for commit in sent)
-
-  added, kept = count(sent[-1]), count('HEAD')
-  assert kept >= 0.9 * added > 0

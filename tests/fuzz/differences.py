@@ -18,6 +18,7 @@ from support import states
 
 _VARIABLES = ('params', 'grads', 'updates', 'state', 'out')
 _NEVER = (999, '')
+ENDED = 'ran to its end'
 Results = dict[str, Any]
 
 
@@ -86,8 +87,8 @@ def _outcome(old: Results, new: Results) -> Failure | list[str]:
       and (key == 'raised' or int(key.partition('.')[0]) < min(was, found)[0])
   ]
   if not differs or differs == ['raised'] and found[0] > was[0]:
-    steps = ['got past the first use'] * (was[0] > 4)
-    return [*steps, 'works on the fork alone' if differs else 'equal']
+    ended = [ENDED] * (was == _NEVER)
+    return [*ended, 'works on the fork alone' if differs else 'equal']
   # What differs first, without the path in the params.
   kind = re.sub(r'^\d+|[\[:].*', '', differs[0])
   told = (

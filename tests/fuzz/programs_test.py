@@ -15,6 +15,9 @@ from fuzz import programs
 import jax
 import pytest
 
+# The share of programs that must run to their end; others may raise alike.
+_ENDED = 0.5
+
 
 def _run(request, record_property, draw, check, short, full, part=0):
   """Checks so many programs, the first or those of a later part."""
@@ -40,6 +43,8 @@ def _run(request, record_property, draw, check, short, full, part=0):
   if told:
     seed = f'--hypothesis-seed={seed}'
     pytest.fail('\n'.join(['', *told, seed]), pytrace=False)
+  ended = counts[differences.ENDED] / count
+  assert ended >= _ENDED, f'{ended:.0%} of the programs ran to their end'
   record_property('examples', count)
   record_property('outcomes', dict(counts))  # xdist sends no Counter.
 

@@ -7,6 +7,7 @@ import functools
 import chex
 import equinox as eqx
 import jax
+import numpy as np
 from optax import contrib
 from support.models import arange_like
 from support.models import Net
@@ -43,6 +44,7 @@ class DimensionNumbersTest(chex.TestCase):
       for _ in range(2):
         updates, state = self.variant(tx.update)(grads, state, params)
       found.append(updates)
+      self.assertTrue(np.any(found[-1].norm.weight != grads.norm.weight))
     chex.assert_trees_all_equal(*found)
 
   @each(_KINDS)

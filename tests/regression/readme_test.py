@@ -98,6 +98,3 @@ class ReadmeTest(parameterized.TestCase):
         [int(number) for number in numbers],
         [len(rows), rows.count('not sent'), rows.count('ask first')],
     )
-
-  def test_readme_is_short(self):
-    self.assertLessEqual(len(_README.read_text('utf-8').splitlines()), 120)

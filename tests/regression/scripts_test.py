@@ -33,8 +33,3 @@ class ScriptsTest(parameterized.TestCase):
       self.assertRegex(out, r'step +0  rate 1.0e-03  loss .* norm \d')
       # This begins at step 1, and every 50th is printed.
       self.assertEqual(self.run_example('fine_tuning', file), '')
-
-  @parameterized.parameters(_NAMES)
-  def test_is_short(self, name):
-    text = (_FOLDER / f'{name}.py').read_text('utf-8')
-    self.assertLessEqual(len(text.splitlines()), 80)

@@ -24,7 +24,6 @@ _T = TypeVar('_T')
 _HINT = 'Optax: '
 _KINDS = (AttributeError, TypeError, ValueError)  # Not classes of the user's.
 _structure = functools.partial(jax.tree.structure, is_leaf=views.is_hole)
-_ORDER = '`update` takes the gradients, the state and the params, in this order'
 
 
 def _noted(
@@ -71,13 +70,6 @@ def _of_pair(params, updates, *_):
   )
 
 
-def _of_factory(factory, *_):
-  return hasattr(factory, 'init') and hasattr(factory, 'update') and (
-      'give it the function that makes an optimizer, and then its arguments:'
-      ' `inject_hyperparams(optax.adamw)(learning_rate=1e-3)`.'
-  )
-
-
 def _of_choice(choice, params):
   is_ours = isinstance(choice, params_fn.ParamsFn)
   return not is_ours and not jax.tree_util.all_leaves([params]) and (
@@ -88,51 +80,41 @@ def _of_choice(choice, params):
 
 
 of_updates = _noted(_of_pair)  # `apply_updates`.
-of_factory = _noted(_of_factory)  # `inject_hyperparams`.
 # A function that makes a mask or the like. A ValueError may be of Optax.
 of_choice = _noted(_of_choice, (AttributeError, TypeError))
 
 
-def explain(error: Exception, arguments: dict[str, Any]) -> None:
+def explain(error: Exception, updates: Any, params: Any) -> None:
   """Adds a note that says why ``update`` failed, if its arguments tell.
 
   Args:
     error: what ``update`` raised.
-    arguments: what it was called with, by name.
+    updates: what it was called with.
+    params: the params or None.
   """
-  args = map(arguments.get, ('updates', 'state', 'params'))
-  _add_note(error, _KINDS, _of_update, *args, type(error))
+  hidden = getattr(error, 'obj', None)  # Of an AttributeError.
+  _add_note(error, _KINDS, _of_update, updates, params, hidden)
 
 
-def _of_update(updates, state, params, kind):
+def _of_update(updates, params, hidden):
   if params is None:
     return (
         '`update` got no params: many optimizers need `update(grads, state,'
         ' params)`, and line searches `value=, grad=, value_fn=` as well.'
     )
-  structures = _structure(updates), _structure(params)
-  if structures[0] != structures[1] and _structure(state) in structures:
-    return f'{_ORDER}: the state is like the gradients or the params here.'
+  if views.is_masked(hidden):
+    return (
+        '`masked` or `partition` hides a part of the params as MaskedNode. If'
+        ' the optimizer calls a function of all params, such as a loss, it has'
+        ' to come as `update(value_fn=loss)`.'
+    )
   leaves = jax.tree_util.tree_leaves_with_path(params, views.is_hole)
-  leaves = [(tree_differences.show_path(keys), leaf) for keys, leaf in leaves]
-  is_raw = leaf_kinds.is_raw(params)
-  has_arrays = any(leaf_kinds.is_param(leaf) for _, leaf in leaves)
-  for (path, leaf), update in zip(leaves, views.at_each_leaf(updates, params)):
-    if not (views.is_hole(update) or leaf_kinds.is_numeric(update)):
-      return f'{_ORDER}: the gradients hold {update!r} at {path!r} here.'
-    if leaf.__class__ is float and has_arrays and (update is None) != is_raw:
-      place = f'{leaf} at {path!r} is a Python float beside arrays'
-      if is_raw:
-        return f'{place} and functions or the like. To train it, use an array.'
+  for (keys, leaf), update in zip(leaves, views.at_each_leaf(updates, params)):
+    if type(leaf) is float and update is None and not leaf_kinds.is_raw(params):
       return (
-          f'{place}, so it counts as a param, but it has no gradient. Make it'
-          ' static (`eqx.field(static=True)`) or an array, or call'
+          f'{leaf} at {tree_differences.show_path(keys)!r} is a Python float'
+          ' beside arrays, so it counts as a param, but it has no gradient.'
+          ' Make it static (`eqx.field(static=True)`) or an array, or call'
           ' `init(eqx.filter(model, eqx.is_inexact_array))`.'
       )
-  hidden = [path for path, leaf in leaves if views.is_masked(leaf)]
-  # A ValueError is JAX's, for trees that differ, or Optax's.
-  return hidden and kind is not ValueError and (
-      f'the params have MaskedNode at {hidden[0]!r}, since `masked` or'
-      ' `partition` hides a part. If the optimizer calls a function of all'
-      ' params, such as a loss, it has to come as `update(value_fn=loss)`.'
-  )
+  return None

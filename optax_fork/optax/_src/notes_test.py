@@ -10,9 +10,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from optax._src.models import raw_model_test_case
-
-_ORDER = 'the gradients, the state and the params, in this order: the '
 
 
 def _tree():
@@ -65,30 +62,14 @@ class NoteTest(parameterized.TestCase):
       self.assertLen(notes, 1)
       self.assertRegex(notes[0], note)
 
-  @parameterized.parameters(
-      ({'w': np.ones(2), 'b': 0.5}, None, ValueError,
-       "0.5 at 'b' is a Python float beside arrays, so it counts as a param,"
-       r'.*static=True.* array, .*init\(eqx.filter'),
-      ({'w': np.ones(2), 'b': 0.5, 'n': 3}, 0.8, TypeError,
-       "0.5 at 'b' is a Python float .* functions .* use an array"),
-  )
-  def test_python_float(self, params, grad, error, note):
-    update = lambda: _update(optax.adam(0.1), params | {'b': grad}, params)
-    self._assert_noted(update, error, note)
-
-  def test_arguments_in_another_order(self):
-    model, tx = raw_model_test_case.RawModel.create(), optax.adam(0.1)
-    grads, state = model.grads(), tx.init(model)
-    like = f'{_ORDER}state is like'
-    for args, note in (
-        ((grads, model, state), like),
-        ((state, grads, model), like),
-        ((model, state, grads), f'{_ORDER}gradients hold .* here'),
-    ):
-      self._assert_noted(lambda args=args: tx.update(*args), TypeError, note)
-    many = optax.MultiSteps(tx, 2)
-    args = (grads, model, many.init(model))
-    self._assert_noted(lambda: many.update(*args), AttributeError, like)
+  def test_python_float(self):
+    params = {'w': np.ones(2), 'b': 0.5}
+    update = lambda: _update(optax.adam(0.1), params | {'b': None}, params)
+    self._assert_noted(
+        update, ValueError,
+        "0.5 at 'b' is a Python float beside arrays, so it counts as a param,"
+        r'.*static=True.* array, .*init\(eqx.filter',
+    )  # fmt: skip
 
   def test_no_params(self):
     for tx, error in (
@@ -101,11 +82,6 @@ class NoteTest(parameterized.TestCase):
     pair = _update(optax.adam(0.1), _tree(), _tree())
     apply = lambda: optax.apply_updates(_tree(), pair)
     self._assert_noted(apply, ValueError, 'returns a pair')
-
-  def test_optimizer_as_a_factory(self):
-    inject = lambda: optax.inject_hyperparams(optax.adamw(0.1))
-    note = r'inject_hyperparams\(optax.adamw\)\('
-    self._assert_noted(inject, TypeError, note)
 
   @parameterized.parameters(
       (lambda p: p.ndim > 1, AttributeError),
@@ -120,19 +96,16 @@ class NoteTest(parameterized.TestCase):
     ):
       self._assert_noted(lambda tx=tx: tx.init(_tree()), error, note)
 
-  @parameterized.parameters(
-      (lambda p: jnp.sum(p['w'] * p['b']), TypeError),
-      (lambda p: p['w'].sum() * p['b'].sum(), AttributeError),
-  )
-  def test_loss_of_a_masked_optimizer(self, loss, error):
+  def test_loss_of_a_masked_optimizer(self):
+    loss = lambda p: p['w'].sum() * p['b'].sum()
     tx = optax.chain(optax.sgd(0.1), _close_over(loss))
     for masked in (
         optax.masked(tx, {'w': True, 'b': False}),
         optax.partition({0: optax.set_to_zero(), 1: tx}, {'w': 1, 'b': 0}),
     ):
       self._assert_noted(
-          lambda tx=masked: _update(tx, _tree(), _tree()), error,
-          r"MaskedNode at 'b'.*update\(value_fn=loss\)",
+          lambda tx=masked: _update(tx, _tree(), _tree()), AttributeError,
+          r'MaskedNode.*update\(value_fn=loss\)',
       )
 
   @parameterized.parameters(
@@ -147,6 +120,11 @@ class NoteTest(parameterized.TestCase):
               _close_over(lambda params: params + 1),
           ), _tree(), _tree(),
       ), TypeError),
+      # It has nothing to do with the mask.
+      (lambda: _update(
+          optax.masked(_close_over(lambda _: jnp.x), {'w': True, 'b': False}),
+          _tree(), _tree(),
+      ), AttributeError),
       # A trained param lacks a gradient.
       (lambda: _update(
           optax.masked(optax.adam(0.1), {'w': True, 'b': False}),

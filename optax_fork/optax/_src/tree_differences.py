@@ -1,10 +1,11 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Find where two trees differ, and show what is there, or a table."""
+"""Find where two trees differ, and show what is there."""
 
 from collections.abc import Callable, Iterator
 import math
 import reprlib
+import textwrap
 from typing import Any, Optional
 
 import jax
@@ -74,7 +75,7 @@ def show(tree: Any, *, values: bool = True) -> str:
   Returns:
     The text.
   """
-  is_array = leaf_kinds.is_array(tree) or isinstance(tree, jax.Array)
+  is_array = leaf_kinds.is_array(tree)
   if is_array and not (values and math.prod(tree.shape) == 1) or (
       isinstance(tree, (int, float, complex)) and not values
   ):
@@ -91,23 +92,37 @@ def show(tree: Any, *, values: bool = True) -> str:
   return f'{reprlib.repr(tree)} of type {type(tree).__name__}'
 
 
-def align_columns(rows: list[list[str]], sides: str) -> list[str]:
-  """Writes rows of cells in columns, each on its side.
+def prefix_error(
+    tree: Any,
+    params: Any,
+    name: str,
+    is_leaf: _IsLeaf = None,
+    hint_of: Callable[[Keys, Any, Any], str] = lambda *place: '',
+) -> ValueError:
+  """Makes the error that says where a tree stops being a prefix of params.
 
   Args:
-    rows: the cells.
-    sides: the side of each column that its cells are on, ``<`` or ``>``.
+    tree: the tree.
+    params: the params (or updates).
+    name: what the tree is called.
+    is_leaf: which nodes of the tree are leaves, as in :func:`jax.tree.map`.
+    hint_of: returns what may help, of the keys and of what both have there.
 
   Returns:
-    A line for each row.
+    The error.
   """
-  widths = [max(map(len, column)) for column in zip(*rows)]
-  columns = [f'{{:{side}{width}}}' for side, width in zip(sides, widths)]
-  return ['  '.join(columns).format(*row).rstrip() for row in rows]
-
-
-def show_number(x: Any) -> str:
-  """Shows floats with four digits, since a row may hold one for each layer."""
-  if isinstance(x, tuple):
-    return '[' + ', '.join(map(show_number, x)) + ']'
-  return f'{x:.4g}' if isinstance(x, float) else str(x)
+  keys, node, other, reason = next(
+      (x for x in walk(tree, params, is_leaf) if x[-1]),
+      ((), tree, params, 'they differ'),
+  )
+  found, wanted = show(node), show(other)
+  why = ''
+  # Of other nodes, JAX shows the arrays.
+  if found == wanted or type(node) is type(other) is dict:
+    why = f' ({textwrap.shorten(str(reason), width=160, placeholder="...")})'
+  return ValueError(
+      f'{name} is not a prefix of the params (or updates):'
+      f' {name}{jax.tree_util.keystr(keys)} is {found}, but the params have'
+      f' {wanted} there{why}. It must have the same structure as the params, or'
+      f' be a prefix of it.{hint_of(keys, node, other)}'
+  )

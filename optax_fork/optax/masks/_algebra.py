@@ -9,7 +9,6 @@ from typing import Any
 
 from optax._src.models import views
 from optax.masks import _base
-from optax.transforms import _mask_checks
 from optax.transforms import _resolving
 
 
@@ -66,7 +65,7 @@ def choose(mask: Any, flat: _base.FlatParams) -> list[bool]:
   if isinstance(mask, Mask):
     return flat.once(mask.choose)
   params = views.get_view(flat.params)
-  tree = _resolving.resolve_mask(mask, params, say=_mask_checks.raise_error)
+  tree = _resolving.resolve_mask(mask, params, must_choose=True)
   return views.at_each_leaf(tree, params)
 
 

@@ -7,7 +7,7 @@ import dataclasses
 from typing import Any
 
 from optax.masks import _algebra
-from optax.transforms import _mask_checks
+from optax.transforms import _resolving
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,7 +23,7 @@ class LeafMask(_algebra.Mask):
     chosen = []
     for leaf, is_choosable in zip(flat.leaves, flat.is_choosable):
       try:
-        is_chosen = is_choosable and _mask_checks.to_bool(self.predicate(leaf))
+        is_chosen = is_choosable and _resolving.to_bool(self.predicate(leaf))
       except Exception as error:
         raise ValueError(
             f'{self!r}: the predicate fails at {flat.paths[len(chosen)]!r}, for'

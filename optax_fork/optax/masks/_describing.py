@@ -9,6 +9,7 @@ from optax._src import base
 from optax._src.models import leaf_kinds
 from optax._src.models import seam
 from optax._src.models import views
+from optax._src import tables
 from optax._src import tree_differences
 from optax.masks import _base
 from optax.transforms import _resolving
@@ -56,9 +57,10 @@ def describe(params: base.Params, choice: Any = None) -> str:
   title, chosen = ['path', 'shape', 'dtype'], [None] * len(flat.leaves)
   if choice is not None:
     is_none = lambda c: c is None
+    kind = _resolving.Kind(lambda c: c, is_none)
     with seam.running(seam.Call(params)):
       tree = _resolving.resolve(
-          choice, flat.params, lambda c: c, name='choice', is_leaf=is_none
+          choice, flat.params, kind, name='choice'
       )
     chosen = views.at_each_leaf(tree, flat.params, is_none)
   rows, groups = [], {}
@@ -66,7 +68,7 @@ def describe(params: base.Params, choice: Any = None) -> str:
     if not leaf_kinds.is_numeric(leaf):
       continue  # A hole, or a function.
     dtype, shape = tree_differences.kind(leaf)
-    shown = tree_differences.show_number(c)
+    shown = tables.show_number(c)
     rows.append([path, str(tuple(shape)), str(dtype), shown])
     group = groups.setdefault((type(c), repr(c)), (shown, []))
     group[1].append(math.prod(shape))
@@ -78,7 +80,7 @@ def describe(params: base.Params, choice: Any = None) -> str:
   counts = [] if choice is None else list(groups.values())
   counts.append(('total', sizes))
   counts = [[c, f'{len(sizes):,}', f'{sum(sizes):,}'] for c, sizes in counts]
-  by_leaf = tree_differences.align_columns([title, *rows], '<<<<')
+  by_leaf = tables.align_columns([title, *rows], '<<<<')
   groups_title = ['group', 'leaves', 'parameters']
-  by_group = tree_differences.align_columns([groups_title, *counts], '<>>')
+  by_group = tables.align_columns([groups_title, *counts], '<>>')
   return _Text('\n'.join([*by_leaf, '', *by_group]))

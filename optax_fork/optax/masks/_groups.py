@@ -12,14 +12,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from optax._src import base
-from optax._src import tree_differences
 from optax._src.models import seam
+from optax._src import tables
 from optax.masks import _base
 from optax.masks import _labels
 from optax.transforms import _combining
 from optax.transforms import _leaf_numbers
-from optax.transforms import _mask_checks
 from optax.transforms import _masking
+from optax.transforms import _resolving
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +45,7 @@ class _Group:
   def __str__(self):
     if self.frozen:
       return 'frozen'
-    show = tree_differences.show_number
+    show = tables.show_number
     return ', '.join(f'{name}={show(x)}' for name, x in self._numbers().items())
 
   def __repr__(self):
@@ -276,7 +276,7 @@ def _make_group(name: str, row: Any, weight_decay: Any) -> _Group:
     try:
       array = np.asarray(number)
     except jax.errors.TracerArrayConversionError as error:
-      must = _mask_checks.MUST_BE_STATIC.format('numbers', 'table')
+      must = _resolving.MUST_BE_STATIC.format('numbers', 'table')
       raise ValueError(f'masks.groups: {key!r} of {name}: {must}.') from error
     is_real = jnp.isdtype(array.dtype, ('integral', 'real floating'))
     is_shape = array.ndim == 0 or key == 'lr_mult' and array.ndim == 1

@@ -9,7 +9,7 @@ import jax
 from optax._src import base
 from optax._src.models import seam
 from optax._src.models import views
-from optax.transforms import _mask_checks
+from optax._src import tree_differences
 from optax.transforms import _resolving
 
 
@@ -127,7 +127,7 @@ def join(part: base.PyTree, rest: base.PyTree) -> Any:
 
   .. seealso:: :func:`optax.masks.split`
   """
-  def check(path, leaf, other):
+  def refuse_leaf_of_node(path, leaf, other):
     is_place = views.is_hole(other) or jax.tree_util.all_leaves([other])
     if not is_place and not views.is_hole(leaf):
       raise ValueError(
@@ -138,11 +138,10 @@ def join(part: base.PyTree, rest: base.PyTree) -> Any:
   try:
     joined = views.join(part, rest)
   except ValueError as error:
-    # pylint: disable-next=protected-access
-    raise _mask_checks.structure_error(
+    raise tree_differences.prefix_error(
         part, rest, 'part', views.is_hole
     ) from error
   jax.tree_util.tree_map_with_path(
-      check, part, rest, is_leaf=views.is_hole
+      refuse_leaf_of_node, part, rest, is_leaf=views.is_hole
   )
   return joined

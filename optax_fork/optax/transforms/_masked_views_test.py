@@ -11,7 +11,6 @@ import jax.numpy as jnp
 from optax._src import alias
 from optax._src import base
 from optax._src import test_utils
-from optax.transforms import _combining
 from optax.transforms import _masking
 
 
@@ -82,20 +81,6 @@ class MaskedViewTest(parameterized.TestCase):
         tags={'a': 1, 'b': {'c': 2}},
         value_fn=jnp.sum,
     )
-
-  def test_mask_compatible_extra_args_beside_an_integer(self):
-    params = {'a': jnp.ones(2), 'b': jnp.ones(2), 'n': jnp.asarray(1)}
-    mask = {'a': True, 'b': False, 'n': False}
-
-    def read(tags, **_):
-      hidden = _masking.MaskedNode()
-      self.assertEqual(tags, {'a': 1, 'b': hidden, 'n': hidden})
-
-    masked = _masking.masked(
-        _read_extra_args(read), mask, mask_compatible_extra_args=True
-    )
-    for tx in (masked, _combining.chain(base.identity(), masked)):
-      tx.update(params, tx.init(params), params, tags={'a': 1, 'b': 2, 'n': 3})
 
   def test_extra_args_without_params(self):
     def read(grad, value_fn, **_):

@@ -2,24 +2,104 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resolve and check arguments that are a tree, or a function of the params.
 
-``_masking`` tells a tree from a function, and ``_mask_checks`` checks the tree.
+`_masking`, which imports this module and declares its two functions for that,
+tells a tree from a function, and calls the function. What comes of it is
+checked here: it has to be a prefix of the params, whose leaves can be used.
 """
 
-from collections.abc import Callable
-from typing import Any, Optional
+from collections.abc import Callable, Collection, Hashable
+from typing import Any, NamedTuple, Optional
 import warnings
 
 import jax
+import numpy as np
 from optax._src import base
+from optax._src.models import nnx_types
 from optax._src.models import seam
 from optax._src.models import views
+from optax._src import notes
 from optax._src import params_fn
-from optax.transforms import _mask_checks
-from optax.transforms import _masking
+from optax._src import tree_differences
 from optax.tree_utils import _state_utils
 
-# Their modules import `views`, which therefore cannot import them.
-views.masked_nodes = _masking.MaskedNode, _state_utils._ParamsPlaceholder  # pylint: disable=protected-access
+_NOTHING = (
+    'which chooses none of the params. Give a function of a leaf, such as'
+    ' `eqx.is_inexact_array`, as `optax.masks.by_leaf(function)`; if nothing is'
+    ' meant, give False.'
+)
+_WANTED_LEAVES = 'the leaves of a mask must be booleans (or 0 or 1)'
+MUST_BE_STATIC = (
+    '{0} are static, but this leaf is traced. Make the {1} outside of the'
+    ' function that is traced (by `jax.jit` and the like), or from what is'
+    ' known inside, such as the shapes and dtypes of the params, with NumPy'
+    ' rather than `jax.numpy`'
+)
+
+
+_declared: dict[str, Callable[..., Any]] = {}
+
+
+def tells_functions(fn: Callable[..., bool]) -> Callable[..., bool]:
+  """Declares what tells a function from a mask, by the mask alone, too."""
+
+  def wrapped(mask, params=None):
+    if params is not None:
+      return fn(mask, params)
+    leaves = jax.tree.leaves(mask)
+    return bool(leaves) and all(map(callable, leaves))
+
+  _declared['is_function'] = wrapped
+  return wrapped
+
+
+def resolves(fn: Callable[..., Any]) -> Callable[..., Any]:
+  """Declares what calls a function with the params, or returns a tree."""
+  _declared['resolve'] = notes.of_choice(fn)
+  return _declared['resolve']
+
+
+class Kind(NamedTuple):
+  """What the leaves of an argument are, and hints for what may be wrong.
+
+  Attributes:
+    leaf_fn: returns the value to use for a leaf of the tree. It raises a
+      ``ValueError`` that says what is wanted if it can't use the leaf.
+    is_leaf: which nodes of the tree are leaves, as in :func:`jax.tree.map`.
+    for_none: the hint where the tree has None in place of a param.
+    for_part: the hint if a function returned a part of the params.
+    for_text: the hint if a text came in place of a tree.
+  """
+
+  leaf_fn: Callable[[Any], Any]
+  is_leaf: Optional[Callable[[Any], bool]] = None
+  for_none: str = ''
+  for_part: str = ''
+  for_text: str = ''
+
+
+def to_bool(leaf: Any) -> bool:
+  """Makes a Python bool of a leaf of a mask."""
+  if isinstance(leaf, bool):
+    return leaf
+  try:
+    array = np.asarray(leaf)
+    if array.dtype.kind in 'biu' and array.item() in (0, 1):
+      return bool(array.item())
+  except jax.errors.TracerArrayConversionError as error:
+    raise ValueError(MUST_BE_STATIC.format('masks', 'mask')) from error
+  except Exception as error:
+    raise ValueError(_WANTED_LEAVES) from error
+  raise ValueError(_WANTED_LEAVES)
+
+
+_MASK = Kind(
+    to_bool,
+    for_part=(
+        ' If the function returns the part of the params to choose, give it as'
+        ' `optax.masks.at(function)`.'
+    ),
+    for_text=' Choose params by path with `optax.masks.by_path({!r})`.',
+)
 
 
 def mask_callable(mask: Any, params: Optional[base.Params] = None) -> bool:
@@ -61,16 +141,16 @@ def mask_callable(mask: Any, params: Optional[base.Params] = None) -> bool:
 
   .. seealso:: :func:`optax.masked`
   """
-  return callable(mask) and _masking._mask_callable(mask, params)  # pylint: disable=protected-access
+  return callable(mask) and _declared['is_function'](mask, params)
 
 
 def resolve(
     tree_or_fn: Any,
     params: base.Params,
-    leaf_fn: Callable[[Any], Any],
+    kind: Kind,
     *,
     name: str,
-    is_leaf: Optional[Callable[[Any], bool]] = None,
+    must_choose: Optional[bool] = None,
 ) -> base.PyTree:
   """Gets a checked tree from an argument that is one, or a function.
 
@@ -78,35 +158,106 @@ def resolve(
     tree_or_fn: a prefix of the params, or a callable that returns one given the
       params. See :func:`optax.transforms.mask_callable` for callable PyTrees.
     params: the params (or updates).
-    leaf_fn: see ``_mask_checks.check``, as for what follows.
-    name: the name of the argument.
-    is_leaf: which nodes of the tree are leaves.
+    kind: what the leaves of the tree are.
+    name: the name of the argument, for error messages.
+    must_choose: whether it is an error, or else a warning, if a function
+      returns one False for several params, as ``eqx.is_array`` and other
+      functions of a leaf do for a tree. None if that may be meant.
 
   Returns:
-    A prefix of the params, whose leaves are what ``leaf_fn`` returned.
+    A prefix of the params, whose leaves are what ``kind.leaf_fn`` returned. The
+    placeholder of ``tree_map_params``, to which anything is resolved, if the
+    params are that.
+
+  Raises:
+    ValueError: If the tree is not a prefix of the params, or if a leaf can't be
+      used.
   """
-  tree = _masking._resolve(tree_or_fn, params)  # pylint: disable=protected-access
-  return _mask_checks.check(
-      tree, tree_or_fn, params, leaf_fn, name=name, is_leaf=is_leaf
-  )
+  tree = _declared['resolve'](tree_or_fn, params)
+  # pylint: disable-next=protected-access
+  if isinstance(params, _state_utils._ParamsPlaceholder):
+    return params
+  is_returned = tree is not tree_or_fn
+  name = f'{name}(params)' if is_returned else name
+  checked = _check_and_map(tree, params, kind, name, is_returned)
+  is_false = is_returned and checked is False
+  if must_choose is not None and is_false and len(jax.tree.leaves(params)) > 1:
+    message = f'{name} is False, {_NOTHING}'
+    if must_choose:
+      raise ValueError(message)
+    warnings.warn(message)
+  return checked
 
 
 def resolve_mask(
     mask: Any,
     params: base.Params,
     name: str = 'mask',
-    say: Callable[[str], Any] = warnings.warn,
+    *,
+    must_choose: bool = False,
 ) -> base.PyTree:
   """Gets a mask, as a PyTree of Python bools that is a prefix of the params."""
-  tree = _masking._resolve(mask, params)  # pylint: disable=protected-access
-  return _mask_checks.check_mask(tree, mask, params, name, say)
+  return resolve(mask, params, _MASK, name=name, must_choose=must_choose)
+
+
+def resolve_labels(
+    param_labels: Any, params: base.Params, labels: Collection[Hashable]
+) -> base.PyTree:
+  """Gets labels, each of which has to be one of ``labels``."""
+
+  def to_label(leaf):
+    if isinstance(leaf, jax.core.Tracer):
+      raise ValueError(MUST_BE_STATIC.format('labels', 'labels'))
+    try:
+      if leaf in labels:
+        return leaf
+    except TypeError as error:
+      raise ValueError(f'labels must be hashable ({error})') from error
+    # Labels may be of any types, so that they can't be sorted.
+    raise ValueError(
+        f'this label has no transformation; the labels are {list(labels)}'
+    )
+
+  kind = Kind(
+      to_label,
+      for_none=(
+          ' Each param has a label: give `optax.masks.labels` a default.'
+      ),
+  )
+  return resolve(param_labels, params, kind, name='param_labels')
+
+
+def resolve_in_update(
+    get: Callable[[Any], base.PyTree],
+    choice: Any,
+    updates: base.Updates,
+    params: Optional[base.Params],
+) -> base.PyTree:
+  """Resolves an argument with the updates, or with the params where it must be.
+
+  Args:
+    get: gets a checked tree for the updates or the params.
+    choice: the argument, see ``params_fn.pick``.
+    updates: the updates.
+    params: the params or None.
+
+  Returns:
+    What is resolved with the updates, if that is a prefix of the params too.
+    Otherwise, what is resolved with the params: a function cannot choose for
+    params whose updates are None.
+  """
+  tree = get(params_fn.pick(choice, updates, params))
+  treedef = jax.tree.structure(tree)
+  if params is not None and views.subtrees_at(treedef, params) is None:
+    return get(params)
+  return tree
 
 
 def resolve_train_mask(
     mask: Any, params: base.Params, name: str
 ) -> base.PyTree:
   """Gets a mask of what to train. A function of it has to choose something."""
-  bools = resolve_mask(mask, params, name, _mask_checks.raise_error)
+  bools = resolve_mask(mask, params, name, must_choose=True)
   leaves = jax.tree.leaves(params, is_leaf=views.is_hole)
   # What it chooses may be hidden, or have no gradient in `update`.
   is_init = any(call.is_init for call in seam.calls())
@@ -116,7 +267,7 @@ def resolve_train_mask(
     bools_and_leaves = zip(views.at_each_leaf(bools, params), leaves)
     chosen = [x for x, leaf in bools_and_leaves if not views.is_hole(leaf)]
     if chosen and not any(chosen):
-      raise ValueError(f'{name} is {mask!r}, {_mask_checks.NOTHING}')
+      raise ValueError(f'{name} is {mask!r}, {_NOTHING}')
   return bools
 
 
@@ -182,7 +333,7 @@ def get_dimension_numbers(
 
   @params_fn.made_of(dim_nums)
   def get(params):
-    tree = resolve(dim_nums, params, to_dim_nums, name=name, is_leaf=is_leaf)
+    tree = resolve(dim_nums, params, Kind(to_dim_nums, is_leaf), name=name)
     return jax.tree.map(
         lambda leaf, subtree: jax.tree.map(lambda _: leaf, subtree),
         tree,
@@ -191,3 +342,74 @@ def get_dimension_numbers(
     )
 
   return get
+
+
+def _check_and_map(tree, params, kind, name, is_returned):
+  """Checks that a tree is a prefix of the params and maps its leaves."""
+  try:
+    leaves, treedef = _flatten_prefix(tree, params, kind.is_leaf)
+  except Exception as error:  # pylint: disable=broad-exception-caught
+    try:
+      # Made of variables of NNX, where the params are what these hold?
+      tree = nnx_types.unwrap_variables(tree, kind.is_leaf)
+      leaves, treedef = _flatten_prefix(tree, params, kind.is_leaf)
+    except Exception:
+      if tree is None and is_returned:
+        raise ValueError(
+            f'{name} is None instead of a tree like the params. Does the'
+            ' function lack a `return`?'
+        ) from error
+      raise tree_differences.prefix_error(
+          tree,
+          params,
+          name,
+          kind.is_leaf,
+          lambda *place: _hint_of_structure(kind, is_returned, *place),
+      ) from error
+
+  new_leaves = []
+  for leaf in leaves:
+    try:
+      new_leaves.append(kind.leaf_fn(leaf))
+    except ValueError as error:
+      subtree = treedef.flatten_up_to(params)[len(new_leaves)]
+      if subtree is None:
+        new_leaves.append(None)  # It stands for no param.
+        continue
+      paths = jax.tree_util.tree_leaves_with_path(tree, is_leaf=kind.is_leaf)
+      where = jax.tree_util.keystr(paths[len(new_leaves)][0])
+      hint = ''
+      if leaf is subtree:
+        hint = (
+            ' The params have the same there, so it is a param: choose for'
+            ' it too, or leave it out of the params.'
+        )
+      elif isinstance(leaf, str) and leaf is tree:
+        hint = kind.for_text.format(leaf)
+      elif is_returned and any(leaf is x for x in jax.tree.leaves(params)):
+        hint = kind.for_part
+      raise ValueError(
+          f'{name}{where} is {tree_differences.show(leaf)}: {error}.{hint}'
+      ) from error
+  return treedef.unflatten(new_leaves)
+
+
+def _flatten_prefix(tree, params, is_leaf):
+  leaves, treedef = jax.tree.flatten(tree, is_leaf=is_leaf)
+  treedef.flatten_up_to(params)
+  return leaves, treedef
+
+
+def _hint_of_structure(kind, is_returned, keys, node, other):
+  """Says what may help where a tree stops being a prefix of the params."""
+  if node is None:
+    return kind.for_none
+  hint = kind.for_part if is_returned and not keys else ''
+  is_other_class = type(node) is not type(other)
+  if is_other_class and views.is_node(node) and views.is_node(other):
+    hint += (
+        f' Make it a {type(other).__name__} in place of a'
+        f' {type(node).__name__}, or give a function of the params, such as'
+        ' `optax.masks.labels` (for a mask, `by_path`) makes.'
+    )
+  return hint

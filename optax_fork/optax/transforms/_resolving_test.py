@@ -14,7 +14,6 @@ import jax.numpy as jnp
 import numpy as np
 from optax._src import base
 from optax._src import test_utils
-from optax.transforms import _mask_checks
 from optax.transforms import _masking
 from optax.transforms import _resolving
 
@@ -176,7 +175,7 @@ class ResolveTest(parameterized.TestCase):
     result = _resolving.resolve_mask(mask, params)
     self.assertEqual(result, {'a': None, 'b': True, 'c': {'d': None}})
     mask |= {'b': 'x'}
-    labels = _mask_checks.check_labels(mask, mask, params, {'x'})
+    labels = _resolving.resolve_labels(mask, params, {'x'})
     self.assertEqual(labels, {'a': None, 'b': 'x', 'c': {'d': None}})
 
   def test_leaf_of_the_params(self):
@@ -214,7 +213,7 @@ class ResolveTest(parameterized.TestCase):
       if name == 'mask':
         _resolving.resolve_mask(given, params)
       else:
-        _mask_checks.check_labels(given, given, params, {True, False})
+        _resolving.resolve_labels(given, params, {True, False})
     message = str(context.exception)
     self.assertIn('is dict(b, w), but the params have _Module(w, b)', message)
     self.assertRegex(message, 'Make it a _Module.*function.*optax.masks.labels')
@@ -330,7 +329,9 @@ class ResolveTest(parameterized.TestCase):
     params = _Module(jnp.ones((2, 3)), {'c': jnp.ones((3, 4))})
     axes = _Module(_Axes(0, 1), {'c': _Axes(1, 0)})
     resolve = functools.partial(
-        _resolving.resolve, leaf_fn=_to_axes, name='axes', is_leaf=_is_axes
+        _resolving.resolve,
+        kind=_resolving.Kind(_to_axes, _is_axes),
+        name='axes',
     )
     result = resolve(make_arg(axes), params)
     self.assertEqual(result.w, _Axes(0, 1))

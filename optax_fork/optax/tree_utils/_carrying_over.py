@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import optax  # Its parts import this module.
+from optax._src import tables
 from optax._src import tree_differences
 from optax._src.models import views
 
@@ -31,7 +32,7 @@ class CarriedOver:
   _rows: list[list[str]]
 
   def __repr__(self):
-    return '\n'.join(tree_differences.align_columns(self._rows, '<<>'))
+    return '\n'.join(tables.align_columns(self._rows, '<<>'))
 
 
 def carry_over(old: Any, new: Any) -> CarriedOver:

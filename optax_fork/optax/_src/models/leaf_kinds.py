@@ -16,10 +16,11 @@ import numpy as np
 
 
 def is_array(leaf: Any) -> bool:
-  """Whether a leaf has a shape and a NumPy dtype, which PRNG keys do not."""
+  """Whether a leaf is an array, or has a shape and NumPy dtype as one does."""
   # A leaf may also be a class such as `np.float32` or `jnp.float32`.
   is_numpy = isinstance(getattr(leaf, 'dtype', None), np.dtype)
-  return is_numpy and hasattr(leaf, 'shape')
+  # A PRNG key has a dtype of JAX's.
+  return is_numpy and hasattr(leaf, 'shape') or isinstance(leaf, jax.Array)
 
 
 @functools.cache
@@ -34,7 +35,7 @@ def is_param(leaf: Any) -> bool:
 
 def is_static(leaf: Any) -> bool:
   """Whether a leaf stays as it is, being neither an array nor a float."""
-  if is_array(leaf) or isinstance(leaf, jax.Array):
+  if is_array(leaf):
     return not has_numbers(leaf)  # A PRNG key, or an array of texts.
   is_float = isinstance(leaf, (float, complex))
   is_like_array = hasattr(leaf, '__jax_array__') or hasattr(leaf, '__array__')
@@ -48,14 +49,15 @@ def is_numeric(leaf: Any) -> bool:
 
 def has_numbers(leaf: Any) -> bool:
   """Whether a leaf is an array of numbers or bools, not of texts or objects."""
-  return is_array(leaf) and jnp.isdtype(leaf.dtype, ('bool', 'numeric'))
+  is_numpy = isinstance(getattr(leaf, 'dtype', None), np.dtype)
+  return is_numpy and jnp.isdtype(leaf.dtype, ('bool', 'numeric'))
 
 
 def is_discrete(leaf: Any) -> bool:
   """Whether a leaf is an integer, a bool or a PRNG key."""
   if is_array(leaf):
     return not _is_inexact(leaf.dtype)
-  return isinstance(leaf, (int, jax.Array))
+  return isinstance(leaf, int)
 
 
 def is_float0(leaf: Any) -> bool:

@@ -4,6 +4,7 @@
 
 import dataclasses
 import functools
+import warnings
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -94,20 +95,16 @@ class RawOptimizersTest(parameterized.TestCase):
     test_utils.assert_trees_all_equal(state, expected_state)
     self.assertIs(new_model.activation, model.activation)
 
-  def test_first_updates_that_decide_to_skip(self):
-    """An update for an integer may come; one for such a float is an error."""
-    seen = []
-
-    def should_skip(updates, *_):
-      seen.append(updates)
-      return jnp.array(False), ()
-
-    model = {'w': jnp.ones(2, jnp.bfloat16), 'n': 3, 'p': 0.5}
-    optimizer = _accumulation.MultiSteps(alias.sgd(0.1), 2, True, should_skip)
-    for params in (model, model | {'f': jnp.tanh}):
-      optimizer.init(params)
-    self.assertEqual([x['n'] for x in seen], [0, None])
-    self.assertEqual([x['p'] for x in seen], [None, None])
+  def test_init_warns_of_python_floats_that_are_left_out(self):
+    params = {'w': jnp.ones(2), 'n': 3, 'rates': [0.5]}
+    with self.assertWarnsRegex(UserWarning, "no state for 0.5 at 'rates/0'"):
+      alias.adam(0.1).init(params)
+    with warnings.catch_warnings():
+      warnings.simplefilter('error')
+      alias.adam(0.1).init({'w': jnp.ones(2), 'rates': [0.5]})
+      alias.adam(0.1).init({'n': 3, 'rates': [0.5]})  # It is a param.
+      # Its `dropout_rate` is a setting.
+      alias.adam(0.1).init(raw_model_test_case.RawModel.create())
 
   def test_multi_steps_of_a_line_search(self):
     optimizer = _accumulation.MultiSteps(alias.lbfgs(), 1)

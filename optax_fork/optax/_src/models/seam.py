@@ -12,13 +12,13 @@ import contextvars
 import dataclasses
 import functools
 from typing import Any, TypeVar
+import warnings
 
 import jax
-import jax.numpy as jnp
 from optax._src.models import callbacks
-from optax._src.models import leaf_kinds
 from optax._src.models import views
 from optax._src import notes
+from optax._src import tree_differences
 
 _Class = TypeVar('_Class', bound=Any)
 
@@ -38,19 +38,14 @@ class Call:
   Attributes:
     params: the params as the caller gave them.
     is_init: whether they are the params of an ``init``.
-    seen: pairs of what the function sees and what it was given for it.
+    view: what the function sees of them.
     flat: what ``optax.masks`` found out about the params.
   """
 
   params: Any
   is_init: bool = True
-  seen: tuple[tuple[Any, Any], ...] = ()
+  view: Any = None
   flat: Any = None
-
-  @property
-  def view(self) -> Any:
-    """What the function sees of the params."""
-    return self.seen[-1][0] if self.seen else self.params
 
 
 def calls() -> tuple[Call, ...]:
@@ -66,57 +61,6 @@ def running(call: Call) -> Iterator[None]:
     yield
   finally:
     _CALLS.reset(token)
-
-
-def given(tree: Any) -> Any:
-  """Returns the params or the updates as the caller gave them.
-
-  Args:
-    tree: what ``init`` or ``update`` sees of them.
-  """
-  pairs = (pair for call in reversed(calls()) for pair in call.seen)
-  return next((x for seen, x in pairs if seen is tree is not x), tree)
-
-
-def zeros_of_given(params: Any) -> Any:
-  """Returns zeros like the params, and like integers where all are numbers.
-
-  Args:
-    params: what ``init`` sees of what the caller gave.
-  """
-  tree = given(params)
-  is_number = lambda x: isinstance(x, (int, float, complex))
-  leaves = leaf_kinds.get_distinct(jax.tree.leaves(tree))
-  if not all(is_number(x) or leaf_kinds.has_numbers(x) for x in leaves):
-    tree = params
-  zeros = lambda p, x: (
-      None if p is None and not leaf_kinds.is_discrete(x) else jnp.zeros_like(x)
-  )
-  return jax.tree.map(zeros, params, tree, is_leaf=lambda p: p is None)
-
-
-def like_updates(
-    is_wanted: bool, extra_args: dict[str, Any], updates: Any
-) -> dict[str, Any]:
-  """Gets extra args, and of those like the given updates a part like these.
-
-  Args:
-    is_wanted: whether there is to be such a part.
-    extra_args: the extra args of the call that runs.
-    updates: its updates, which may lack what is set aside.
-  """
-  if not is_wanted:
-    return extra_args
-  structure = jax.tree.structure
-  (_, whole), _ = calls()[-1].seen
-  if structure(whole) == structure(updates):
-    return extra_args
-  return {
-      name: views.part_with_updates(x, updates)
-      if structure(x) == structure(whole)
-      else x
-      for name, x in extra_args.items()
-  }
 
 
 class _Wrapped:
@@ -173,12 +117,33 @@ def call_init(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
   """Calls a function that takes params with those of a raw model."""
   params = args[0] if args else kwargs.get('params')
   view = views.get_view(params)
+  if view is not params:
+    _warn_of_floats(params, view)
   if args:
     args = (view, *args[1:])
   elif 'params' in kwargs:
     kwargs = kwargs | {'params': view}
-  with running(Call(params, seen=((view, params),))):
+  with running(Call(params, view=view)):
     return fn(*args, **kwargs)
+
+
+def _warn_of_floats(params, view):
+  """Warns of Python floats that a view leaves out, but for fields of modules.
+
+  In a dict or a list, a float is a param as long as there is no integer or the
+  like. As a field, it is a setting such as the rate of a Dropout.
+  """
+  if any(type(x) in (float, complex) for x in jax.tree.leaves(view)):
+    return  # There are no arrays, so these are the params.
+  containers = jax.tree_util.DictKey, jax.tree_util.SequenceKey
+  for keys, leaf in jax.tree_util.tree_leaves_with_path(params):
+    if type(leaf) in (float, complex) and isinstance(keys[-1], containers):
+      warnings.warn(
+          f'There is no state for {leaf} at'
+          f' {tree_differences.show_path(keys)!r}, a Python float in a tree'
+          ' that holds arrays beside integers, functions or the like. To train'
+          ' it, make it an array.'
+      )
 
 
 def call_update(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -194,12 +159,11 @@ def call_update(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if params is not None:
       view, kwargs = callbacks.part_with_updates(updates, params, kwargs)
       args, kwargs = _replace(args, kwargs, params=view)
-  seen = (updates, named.get('updates')), (view, params)
   try:
-    with running(Call(params, False, seen)):
+    with running(Call(params, is_init=False, view=view)):
       result = fn(*args, **kwargs)
   except Exception as error:
-    notes.explain(error, named)
+    notes.explain(error, named.get('updates'), params)
     raise
   if found is None:
     return result

@@ -6,7 +6,6 @@ import copy
 import functools
 import inspect
 import pickle
-from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -14,9 +13,7 @@ import jax
 import jax.numpy as jnp
 from optax._src import base
 from optax._src.models import raw_model_test_case
-from optax._src.models import views
 from optax._src import test_utils
-from optax.transforms import _combining as combining
 
 
 def _init(params):
@@ -133,20 +130,6 @@ class LiftTest(parameterized.TestCase):
     tx.update(dict(params), (), params, value_fn=value_fn)
     # A transformation may need params that have no update.
     tx.update(params | {'w': None}, (), params, value_fn=value_fn)
-
-  @parameterized.named_parameters(
-      ('plain', base.identity),
-      ('extra_args', lambda: base.with_extra_args_support(base.identity())),
-      ('named', lambda: combining.named_chain(('only', base.identity()))),
-  )
-  def test_a_chain_looks_once(self, make_link):
-    tx = combining.chain(make_link(), combining.chain(make_link(), make_link()))
-    params = {'w': jnp.ones(2)}
-    state = tx.init(params)
-    look_at = views.are_all_params
-    with mock.patch.object(views, 'are_all_params', wraps=look_at) as look:
-      tx.update(params, state, params)
-    self.assertEqual(look.call_count, 1)
 
   def test_dict_whose_keys_do_not_sort(self):
     """JAX takes no such tree, but a transformation may."""

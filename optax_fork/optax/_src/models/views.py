@@ -24,14 +24,18 @@ import jax.numpy as jnp
 from optax._src.models import leaf_kinds
 
 
-# `optax.transforms`, which imports this module, says what they are: the nodes
-# that stand for subtrees.
-masked_nodes: tuple[type[Any], ...] = ()
+_MASKED_NODES: set[type[Any]] = set()
+
+
+def masked_node(cls: type[Any]) -> type[Any]:
+  """Declares, as a decorator, that nodes of a class stand for hidden parts."""
+  _MASKED_NODES.add(cls)
+  return cls
 
 
 def is_masked(x: Any) -> bool:
   """Whether something stands for a subtree that is hidden."""
-  return isinstance(x, masked_nodes)
+  return type(x) in _MASKED_NODES
 
 
 def is_hole(x: Any) -> bool:
