@@ -32,7 +32,7 @@ def _loss(model):
 
 
 @pytest.mark.filterwarnings('ignore')  # Of deprecated factories.
-@pytest.mark.parametrize('label', runs.optimizers(optax))
+@pytest.mark.parametrize('label', runs.optimizers(release.load()))
 def test_python_float_beside_an_integer(label):
   random = np.random.RandomState(0)
   draw = lambda *shape: jnp.asarray(random.randn(*shape), jnp.float32)

@@ -113,7 +113,18 @@ def view_function(
     The function, whose first argument is a view of the model, and the view.
   """
   view = views.part_with_updates(views.get_view(model), grad)
-  return lambda p, /, *a, **kw: fn(views.join(p, model), *a, **kw), view
+  to_full = lambda p: views.join(_cast_like(p, view), model)
+  wrapped = lambda p, /, *a, **kw: fn(to_full(p), *a, **kw)
+  return wrapped, _cast_like(view, grad)
+
+
+def _cast_like(tree: Any, like: Any) -> Any:
+  """Casts where a state has another precision than the params."""
+  if not views.same_layout(tree, like):
+    return tree
+  is_cast = lambda x, y: getattr(x, 'dtype', y.dtype) != y.dtype
+  cast = lambda x, y: x.astype(y.dtype) if is_cast(x, y) else x
+  return jax.tree.map(cast, tree, like)
 
 
 def mask_args(

@@ -1,0 +1,148 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Copies of params of low precision, so that no small update is lost."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from optax._src import base
+from optax._src.models import callbacks
+from optax._src.models import leaf_kinds
+from optax.transforms import _masking
+import optax.tree
+
+
+class MasterWeightsState(NamedTuple):
+  """State of :func:`optax.contrib.master_weights`.
+
+  Attributes:
+    inner_state: the state of the inner transformation.
+    master: the copies, and :class:`optax.MaskedNode` for all other params.
+    last_params: the params that have a copy, as the last update left them.
+  """
+
+  inner_state: base.OptState
+  master: base.Params
+  last_params: base.Params
+
+
+def _at_copies(fn: Any, tree: Any, copies: Any, *rest: Any, keep=False) -> Any:
+  """Maps the leaves of a tree that have a copy; ``keep`` says what others are.
+
+  They are those of the tree, which may be ``None``, or those of the copies.
+  """
+
+  def pick(x, copy, *others):
+    if x is None or isinstance(copy, _masking.MaskedNode):
+      return copy if keep else x
+    return fn(x, copy, *others)
+
+  return jax.tree.map(pick, tree, copies, *rest, is_leaf=lambda x: x is None)
+
+
+def master_weights(
+    inner: base.GradientTransformation, dtype: Any = jnp.float32
+) -> base.GradientTransformationExtraArgs:
+  """Trains copies of full precision of params of low precision.
+
+  An update below half a unit in the last place of a param is lost: a bfloat16
+  param of 1.0 is still 1.0 after 500 steps of ``adam(1e-3)``. With this
+  wrapper, the state has a float32 copy of each such param. ``inner`` sees
+  these copies as its params, and gradients that are cast to float32, so all
+  that it keeps is in float32, too, and the copies are what it makes of float32
+  params with the same gradients. The params become the copies, rounded.
+
+  A param that you change between two steps, by an average or a projection,
+  say, wins: where it is not what the last update left, its copy is made anew.
+
+  Args:
+    inner: the transformation to wrap. Its updates have to be those that are
+      added to the params, so this wrapper is around learning rates, weight
+      decay and :class:`optax.MultiSteps`, which then adds gradients up in
+      float32. What chooses or skips updates may be inside or outside.
+    dtype: of the copies. Real params whose dtype has fewer digits get one; all
+      others, and complex ones, are left to ``inner`` as they are.
+
+  Returns:
+    An :class:`optax.GradientTransformationExtraArgs` whose ``update`` needs
+    the params. Updates of params with a copy have the dtype of the params.
+    Added to these, they give the copy rounded, but where a param moves by more
+    than its new size, as in changing its sign: there, they are rounded to the
+    dtype of the params, and the next step corrects it. Functions of the params
+    such as ``value_fn`` get params of the dtypes that they have in the model.
+    The state is a ``MasterWeightsState`` with ``inner_state``, ``master``, the
+    copies, and ``last_params``, what the last update made of the params:
+    beside what ``inner`` keeps, 6 bytes for a bfloat16 param.
+
+  Raises:
+    ValueError: If ``dtype`` is not a float, or if ``update`` gets no params.
+    TypeError: If a param has another dtype than it had in ``init``.
+
+  Examples:
+    >>> import jax.numpy as jnp
+    >>> import optax
+    >>> params = jnp.ones(1, jnp.bfloat16)
+    >>> sgd = optax.sgd(1e-3)
+    >>> for tx in (sgd, optax.contrib.master_weights(sgd)):
+    ...   state, now = tx.init(params), params
+    ...   for _ in range(100):
+    ...     updates, state = tx.update(jnp.ones_like(now), state, now)
+    ...     now = optax.apply_updates(now, updates)
+    ...   print(now, now.dtype)
+    [1] bfloat16
+    [0.898438] bfloat16
+
+  References:
+    Micikevicius et al., `Mixed Precision Training
+    <https://arxiv.org/abs/1710.03740>`_, 2018
+  """
+  inner = base.with_extra_args_support(inner)
+  dtype = jax.dtypes.canonicalize_dtype(dtype)
+  to_copy = lambda x, _: jnp.asarray(x, dtype)
+
+  def is_low(p):
+    is_real = leaf_kinds.is_param(p) and jnp.issubdtype(p.dtype, jnp.floating)
+    return is_real and jnp.finfo(p.dtype).nmant < jnp.finfo(dtype).nmant
+
+  def check(path, p, last):
+    wanted = p.dtype if is_low(p) else None
+    if p is not None and getattr(last, 'dtype', None) != wanted:
+      raise TypeError(
+          f'params{jax.tree_util.keystr(path)} is {jnp.result_type(p)} now, and'
+          ' had another dtype when `init` of `master_weights` got it. Cast it'
+          ' back, or make a new state: `carry_over(state, optimizer.init(params'
+          ')).state`, from `optax.tree`.'
+      )
+
+  def init_fn(params):
+    # Arrays of their own, so that the state can be donated with the params.
+    make = lambda p: jnp.array(p) if is_low(p) else _masking.MaskedNode()
+    low = jax.tree.map(make, params)
+    state = inner.init(_at_copies(to_copy, params, low))
+    return MasterWeightsState(state, optax.tree.cast(low, dtype), low)
+
+  def update_fn(updates, state, params=None, **extra_args):
+    if params is None:
+      raise ValueError(base.NO_PARAMS_MSG)
+    inner_state, master, last = state
+    is_leaf = lambda p: p is None
+    jax.tree_util.tree_map_with_path(check, params, last, is_leaf=is_leaf)
+    # Who changed a param since the last update wins.
+    pick = lambda p, m, old: jnp.where(p == old, m, to_copy(p, m))
+    seen = _at_copies(pick, params, master, last)
+    to_view = lambda x: _at_copies(to_copy, x, master)
+    # The user's functions get params of the dtypes of the model.
+    to_full = lambda x: _at_copies(lambda x, p: x.astype(p.dtype), x, last)
+    extra_args = callbacks.view_extra_args(extra_args, seen, to_view, to_full)
+    grads = to_view(updates)
+    updates, inner_state = inner.update(grads, inner_state, seen, **extra_args)
+    add = lambda u, _, p: (p + u).astype(p.dtype)
+    master = _at_copies(add, updates, master, seen, keep=True)
+    # In the dtype of the params, so that all ways to add them keep it.
+    less = lambda _, m, p: m.astype(p.dtype) - p
+    updates = _at_copies(less, updates, master, params)
+    last = _at_copies(add, updates, last, params, keep=True)
+    return updates, MasterWeightsState(inner_state, master, last)
+
+  return base.GradientTransformationExtraArgs(init_fn, update_fn)

@@ -1,0 +1,194 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests for copies of params of low precision."""
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from optax.contrib import master_weights
+import optax.tree
+
+_LOW = jnp.bfloat16
+_ADD = lambda params, updates: jax.tree.map(lambda p, u: p + u, params, updates)
+
+
+def _trained(tx, params, grads, apply=optax.apply_updates):
+  """Returns the params after each of some gradients, and the last state."""
+
+  def step(carry, grads):
+    params, state = carry
+    updates, state = tx.update(grads, state, params)
+    params = apply(params, updates)
+    return (params, state), params
+
+  (_, state), found = jax.lax.scan(step, (params, tx.init(params)), grads)
+  return found, state
+
+
+class MasterWeightsTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      (_LOW, optax.apply_updates),
+      (_LOW, _ADD),  # As Equinox does.
+      (jnp.float16, _ADD),
+      (jnp.float8_e4m3fn, _ADD),
+  )
+  def test_params_are_those_of_float32_rounded(self, dtype, apply):
+    """Here they move by less than their size."""
+    tx = optax.adamw(5e-3)
+    draw = lambda *shape: jax.random.normal(jax.random.key(len(shape)), shape)
+    params = {'w': (2.0 + draw(50) / 4).astype(dtype), 'b': jnp.ones(50)}
+    grads = {'w': draw(80, 50).astype(dtype), 'b': draw(80, 50)}
+    found, state = _trained(master_weights(tx), params, grads, apply)
+    cast = lambda tree: optax.tree.cast(tree, jnp.float32)
+    wanted, _ = _trained(tx, cast(params), cast(grads))
+    np.testing.assert_array_equal(found['b'], wanted['b'])
+    np.testing.assert_array_equal(state.master['w'], wanted['w'][-1])
+    self.assertEqual(found['w'].dtype, dtype)
+    np.testing.assert_array_equal(
+        cast(found['w']), cast(wanted['w'].astype(dtype))
+    )
+    self.assertFalse((found['w'][-1] == params['w']).all())
+
+  def test_move_that_is_rounded_keeps_the_copy(self):
+    params = jnp.array([1.0, 1.0, 0.375], _LOW)
+    tx = master_weights(optax.sgd(1.0))
+    grads = jnp.array([[0.999, 2.3, 0.8], [0.0] * 3])
+    found, state = _trained(tx, params, grads)
+    copy = params.astype(jnp.float32) - grads[0]
+    np.testing.assert_array_equal(state.master, copy)
+    self.assertTrue((found[0] != copy.astype(_LOW)).any())
+    np.testing.assert_array_equal(found[1], copy.astype(_LOW))
+
+  def test_who_changes_a_param_wins(self):
+    tx = master_weights(optax.sgd(1e-3))
+    params, grads = jnp.ones(3, _LOW), jnp.ones(3, _LOW)
+    found, state = _trained(tx, params, jnp.stack([grads]))
+    # The least that there is, none, and a projection.
+    params = found[0].at[0].add(-(2.0**-8)).at[2].set(0.0)
+    updates, state = tx.update(jnp.zeros(3, _LOW), state, params)
+    np.testing.assert_array_equal(updates, 0.0)
+    wanted = np.float32([params[0], 1 - np.float32(1e-3), 0.0])
+    np.testing.assert_array_equal(state.master, wanted)
+
+  def test_only_real_params_of_less_precision_have_copies(self):
+    params = {
+        'low': jnp.ones(1, jnp.float16), 'single': jnp.ones(1),
+        'complex': jnp.ones(1, jnp.complex64), 'float': 0.5, 'none': None,
+    }  # fmt: skip
+    tx = master_weights(optax.sgd(0.1, momentum=0.9))
+    state = tx.init(params)
+    self.assertLen(jax.tree.leaves(state.master), 1)
+    self.assertEqual(state.master['low'].dtype, jnp.float32)
+    self.assertEqual(state.inner_state[0].trace['low'].dtype, jnp.float32)
+    updates, state = tx.update(params, state, params)
+    plain = optax.sgd(0.1, momentum=0.9)
+    wanted, _ = plain.update(params, plain.init(params))
+    del updates['low'], wanted['low']
+    jax.tree.map(np.testing.assert_array_equal, updates, wanted)
+    self.assertEqual(
+        master_weights(plain, _LOW).init(params).master['low'],
+        optax.MaskedNode(),
+    )
+
+  def test_part_without_gradients_keeps_its_copy(self):
+    params = {'a': {'x': jnp.ones(2, _LOW), 'y': jnp.ones(2)}, 'b': _LOW(1.0)}
+    tx = master_weights(optax.sgd(1e-3))
+    _, state = tx.update(params, tx.init(params), params)
+    updates, new = tx.update({'a': None, 'b': params['b']}, state, params)
+    self.assertIsNone(updates['a'])
+    jax.tree.map(
+        np.testing.assert_array_equal, new.master['a'], state.master['a']
+    )
+    self.assertLess(new.master['b'], state.master['b'])
+
+  @parameterized.parameters(
+      lambda tx: master_weights(optax.masked(tx, {'a': True, 'b': False})),
+      lambda tx: optax.masked(master_weights(tx), {'a': True, 'b': False}),
+      lambda tx: master_weights(optax.apply_if_finite(tx, 2)),
+      lambda tx: optax.apply_if_finite(master_weights(tx), 2),
+      lambda tx: optax.partition(
+          {'x': master_weights(tx), 'y': optax.set_to_zero()},
+          {'a': 'x', 'b': 'y'},
+      ),
+      lambda tx: master_weights(optax.flatten(tx)),
+      lambda tx: optax.inject_hyperparams(master_weights)(tx),
+      lambda tx: master_weights(optax.inject_hyperparams(optax.sgd)(2.0**-12)),
+      lambda tx: master_weights(
+          optax.MultiSteps(tx, 2).gradient_transformation()
+      ),
+      lambda tx: optax.MultiSteps(
+          master_weights(tx), 2
+      ).gradient_transformation(),
+  )
+  def test_wrappers_inside_and_outside(self, wrap):
+    params = {'a': jnp.ones(2, _LOW), 'b': jnp.ones(1, _LOW)}
+    # None of it would be seen in bfloat16.
+    grads = jax.tree.map(lambda p: jnp.stack([p] * 30), params)
+    found, state = _trained(wrap(optax.sgd(2.0**-12)), params, grads)
+    steps = 30 // (1 + bool(optax.tree.get_all_with_path(state, 'mini_step')))
+    wanted = np.float32(1 - steps * 2.0**-12).astype(_LOW)
+    np.testing.assert_array_equal(found['a'][-1], wanted)
+    copies = jax.tree.leaves(optax.tree.get(state, 'master'))
+    self.assertEqual(copies[0][0], 1 - steps * 2.0**-12)
+
+  def test_functions_of_the_params_get_their_dtypes(self):
+    seen = set()
+
+    def loss(params):
+      seen.add(params.dtype)
+      return jnp.sum((params.astype(jnp.float32) - 0.3) ** 2)
+
+    tx = master_weights(optax.lbfgs())
+    value_and_grad = optax.value_and_grad_from_state(loss)
+
+    @jax.jit
+    def step(params, state):
+      value, grad = value_and_grad(params, state=state)
+      updates, state = tx.update(
+          grad, state, params, value=value, grad=grad, value_fn=loss
+      )
+      return optax.apply_updates(params, updates), state
+
+    params = jnp.array([1.5, -2.0], _LOW)
+    state = tx.init(params)
+    for _ in range(4):
+      params, state = step(params, state)
+    self.assertEqual(seen, {jnp.dtype(_LOW)})
+    np.testing.assert_array_equal(params, np.asarray(0.3, _LOW))
+
+  def test_state_can_be_donated_and_mapped(self):
+    params = {'a': jnp.ones(2, _LOW), 'b': jnp.ones(2)}
+    tx = master_weights(optax.adam(1e-3))
+    update = jax.jit(tx.update, donate_argnums=(1, 2))
+    names = {'a': 'A', 'b': 'B'}
+    state = tx.init(params)
+    mapped = optax.tree_map_params(tx, lambda _, name: name, state, names)
+    self.assertEqual(mapped.master, {'a': 'A', 'b': optax.MaskedNode()})
+    update(jax.tree.map(jnp.copy, params), state, params)
+
+  @parameterized.parameters(('a', jnp.float32), ('b', _LOW), ('a', jnp.float16))
+  def test_dtype_that_changed(self, name, dtype):
+    params = {'a': jnp.ones(2, _LOW), 'b': jnp.ones(2)}
+    tx = master_weights(optax.sgd(1.0))
+    state = tx.init(params)
+    params[name] = params[name].astype(dtype)
+    words = rf"params\['{name}'\] is {jnp.dtype(dtype)}"
+    with self.assertRaisesRegex(TypeError, words):
+      tx.update(params, state, params)
+    new = optax.tree.carry_over(state, tx.init(params)).state
+    tx.update(params, new, params)
+
+  def test_bad_arguments(self):
+    tx = master_weights(optax.sgd(1.0))
+    with self.assertRaisesRegex(ValueError, 'not passing `params`'):
+      tx.update(_LOW(1.0), tx.init(_LOW(1.0)))
+    with self.assertRaisesRegex(ValueError, 'int32'):
+      master_weights(optax.sgd(1.0), jnp.int32).init(_LOW(1.0))
+
+
+if __name__ == '__main__':
+  absltest.main()
