@@ -83,15 +83,13 @@ def master_weights(
     >>> import jax.numpy as jnp
     >>> import optax
     >>> params = jnp.ones(1, jnp.bfloat16)
-    >>> sgd = optax.sgd(1e-3)
-    >>> for tx in (sgd, optax.contrib.master_weights(sgd)):
-    ...   state, now = tx.init(params), params
-    ...   for _ in range(100):
-    ...     updates, state = tx.update(jnp.ones_like(now), state, now)
-    ...     now = optax.apply_updates(now, updates)
-    ...   print(now, now.dtype)
-    [1] bfloat16
-    [0.898438] bfloat16
+    >>> tx = optax.contrib.master_weights(optax.sgd(1e-3))
+    >>> state = tx.init(params)
+    >>> for _ in range(100):
+    ...   updates, state = tx.update(jnp.ones_like(params), state, params)
+    ...   params = optax.apply_updates(params, updates)
+    >>> print(params, params.dtype, optax.tree.get(state, 'master').round(4))
+    [0.898438] bfloat16 [0.9]
 
   References:
     Micikevicius et al., `Mixed Precision Training
@@ -110,9 +108,8 @@ def master_weights(
     if p is not None and getattr(last, 'dtype', None) != wanted:
       raise TypeError(
           f'params{jax.tree_util.keystr(path)} is {jnp.result_type(p)} now, and'
-          ' had another dtype when `init` of `master_weights` got it. Cast it'
-          ' back, or make a new state: `carry_over(state, optimizer.init(params'
-          ')).state`, from `optax.tree`.'
+          ' had another dtype in `init`. Cast it back, or make new copies:'
+          ' `tx.init(params)._replace(inner_state=state.inner_state)`.'
       )
 
   def init_fn(params):
