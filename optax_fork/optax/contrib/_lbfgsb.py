@@ -20,7 +20,6 @@ from optax._src.models import seam
 from optax._src.models import views
 from optax._src import transform
 from optax._src import tree_differences
-from optax.transforms import _mask_checks
 import optax.tree
 
 # pylint: disable=protected-access
@@ -404,7 +403,7 @@ def _for_each_leaf(bound, name, whole, params):
   try:
     found = views.at_each_leaf(bound, whole)
   except Exception as error:
-    raise _mask_checks.structure_error(
+    raise tree_differences.prefix_error(
         bound, whole, name, views.is_hole
     ) from error
   paths = jax.tree_util.tree_leaves_with_path(whole, is_leaf=views.is_hole)
