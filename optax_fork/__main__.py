@@ -17,7 +17,7 @@ import optax_fork
 
 _OF_USERS = ('status', 'demo')
 # What only developers run is in a checkout, and not in the wheel.
-_OF_DEVELOPERS = ('checkout', 'export', 'check', 'main', 'send', 'move')
+_OF_DEVELOPERS = ('checkout', 'export', 'check', 'ci', 'send', 'move')
 _HERE = pathlib.Path(__file__).parent
 _IS_CHECKOUT = (_HERE / 'checkout.py').exists()
 

@@ -13,8 +13,8 @@ import re
 
 import optax_fork
 from optax_fork import series
-from optax_fork import upstream
 from optax_fork import work_tree
+from optax_fork import workflow
 
 # How many lines outside of tests a patch may change.
 _LINES = {series.TO_SEND: 60, series.HOOKS: 40}
@@ -37,8 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
   patches = series.find()
   if args.onto:
-    with upstream.clone(args.onto, series.read(patches)) as cloned:
-      for line in upstream.apply_all(cloned, patches):
+    with workflow.clone(args.onto, series.read(patches)) as cloned:
+      for line in workflow.apply_all(cloned, patches):
         print(line, flush=True)
   else:
     print(check(patches))
@@ -131,7 +131,7 @@ def _of_all(directory: pathlib.Path, patches: list[series.Patch]) -> list[str]:
       f'{path}: no patch to be sent has this name. Rename or delete it.'
       for folder in ('docs', 'programs')
       for path in sorted((directory / folder).glob('*.p*'))
-      if path.stem not in stems and path.name != upstream.DOCS_OF_THE_FORK
+      if path.stem not in stems and path.name != workflow.DOCS_OF_THE_FORK
   ]
   threads = (directory / 'threads.md').read_text('utf-8')
   problems += [

@@ -17,8 +17,8 @@ from typing import Sequence
 import optax_fork
 from optax_fork import git
 from optax_fork import series
-from optax_fork import upstream
 from optax_fork import work_tree
+from optax_fork import workflow
 
 _ASK_FIRST = 'ask first'
 
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
       '--asked', action='store_true',
       help='you have asked the maintainers, as its `Status:` says',
   )  # fmt: skip
-  upstream.add_only(parser)
+  workflow.add_only(parser)
 
 
 def _author(text: str) -> tuple[str, str]:
@@ -55,14 +55,14 @@ def run(args: argparse.Namespace) -> None:
   patch = series.pick(patches, args.patch)
   branch = re.sub(r'[^a-z0-9]+', '-', patch.subject.lower()).strip('-')
   _refuse(clone, patch, branch, args.asked)
-  names = upstream.chosen(args.only)
-  with upstream.clone(clone, patches) as cloned:
+  names = workflow.chosen(args.only)
+  with workflow.clone(clone, patches) as cloned:
     start = git.text(cloned, 'rev-parse', 'HEAD')
-    before = upstream.alone(cloned, patch, patches, args.author)
+    before = workflow.alone(cloned, patch, patches, args.author)
     commit = git.text(cloned, 'rev-parse', 'HEAD')
     if commit == before:
       raise optax_fork.ForkError(f'{clone} has {patch.name} already.')
-    if problems := upstream.check(cloned, before, names, patch):
+    if problems := workflow.new_problems(cloned, before, names, patch):
       raise optax_fork.ForkError(
           'No branch was made, since Optax would refuse this:\n'
           + '\n'.join(problems)
@@ -145,8 +145,8 @@ def _text(
       (before, f'On main ({start[:8]}){with_needed}:'),
       (commit, 'With this change:'),
   ):
-    upstream.go_to(cloned, revision)
-    _, shown = upstream.run_program(cloned, program)
+    workflow.go_to(cloned, revision)
+    _, shown = workflow.run_program(cloned, program)
     parts += [said, f'```text\n{shown}\n```']
   parts += ['## What changes', *changes]
   *needed, _ = series.with_needed(patch, patches)

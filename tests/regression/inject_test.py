@@ -45,6 +45,8 @@ class InjectTest(chex.TestCase):
     injected = optax.inject_hyperparams(optax.adamw)(**settings, mask=make())
     plain = optax.adamw(**settings, mask=weight_mask)
     *found, state = _three_steps(self.variant, injected, Net())
+    # Neither nothing nor the gradients, which are 1 or more.
+    self.assertBetween(np.max(np.abs(found[1].norm.weight)), 0.01, 0.99)
     *wanted, _ = _three_steps(self.variant, plain, Net())
     chex.assert_trees_all_close(found, wanted, rtol=1e-4)
     self.assertEqual(set(state.hyperparams_states), {'learning_rate'})
@@ -69,5 +71,6 @@ class InjectTest(chex.TestCase):
     inner = state.inner_state
     grads = arange_like(net)
     found, _ = self.variant(transform.update)(grads, state, net)
+    self.assertBetween(np.max(np.abs(found.norm.weight)), 0.01, 0.99)
     wanted, _ = self.variant(plain.update)(grads, inner, net)
     chex.assert_trees_all_close(found, wanted, rtol=1e-4)

@@ -40,3 +40,4 @@ class OptimistixTest(parameterized.TestCase):
     )
     # Injected numbers are rounded to float32.
     np.testing.assert_allclose(found, expected, rtol=1e-5)
+    self.assertLess(np.sum((found - np.arange(3.0)) ** 2), 2.0)  # At first.

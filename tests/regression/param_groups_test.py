@@ -86,6 +86,7 @@ class ParamGroupsTest(chex.TestCase):
         tx.update(zeros, tx.init(params), params) for tx in (found, plain)
     )
     chex.assert_trees_all_equal(found['a'], wanted['a'])
+    self.assertTrue(found['a'].any())
     self.assertFalse(found['b'].any())
 
 

@@ -171,7 +171,7 @@ def alone(
   return before
 
 
-def check(
+def new_problems(
     cloned: pathlib.Path, before: str, names: Sequence[str],
     patch: Optional[series.Patch] = None,
 ) -> list[str]:  # fmt: skip

@@ -7,7 +7,7 @@ the whole fork. Failures of main itself do not count. Everything is done in a
 clone, to which patches are applied with `git am -3`. `tox -e main` installs the
 programs that this needs.
 
-Example: python -m optax_fork main ../optax --only static
+Example: python -m optax_fork ci ../optax --only static
 """
 
 import argparse
@@ -17,7 +17,7 @@ import pathlib
 import optax_fork
 from optax_fork import git
 from optax_fork import series
-from optax_fork import upstream
+from optax_fork import workflow
 
 _VARIABLE = 'OPTAX_MAIN'
 
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
       'checkout', nargs='?', metavar='MAIN', default=os.environ.get(_VARIABLE),
       help=f'a clone of Optax main, or a bundle; without it, ${_VARIABLE}',
   )  # fmt: skip
-  upstream.add_only(parser)
+  workflow.add_only(parser)
   group = parser.add_mutually_exclusive_group()
   group.add_argument(
       '--patch', metavar='WORDS', help='the patch of this name or subject alone'
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  directory, names = series.find(), upstream.chosen(args.only)
+  directory, names = series.find(), workflow.chosen(args.only)
   if not args.checkout:
     raise optax_fork.ForkError(
         f'Name a clone or a bundle of Optax main, or set {_VARIABLE} to one.'
@@ -45,16 +45,16 @@ def run(args: argparse.Namespace) -> None:
   wanted = series.in_folder(patches, series.TO_SEND)
   if args.patch:
     wanted = [series.pick(patches, args.patch)]
-  with upstream.clone(pathlib.Path(args.checkout), patches) as cloned:
+  with workflow.clone(pathlib.Path(args.checkout), patches) as cloned:
     main = git.text(cloned, 'rev-parse', 'HEAD')
     for patch in [] if args.tip else wanted:
-      upstream.go_to(cloned, main)
-      before = upstream.alone(cloned, patch, patches)
-      problems += upstream.check(cloned, before, names, patch)
+      workflow.go_to(cloned, main)
+      before = workflow.alone(cloned, patch, patches)
+      problems += workflow.new_problems(cloned, before, names, patch)
     if not args.patch:
-      upstream.go_to(cloned, main)
-      list(upstream.apply_all(cloned, directory))
-      problems += upstream.check(cloned, main, names)
+      workflow.go_to(cloned, main)
+      list(workflow.apply_all(cloned, directory))
+      problems += workflow.new_problems(cloned, main, names)
   if problems:
     raise optax_fork.ForkError('\n'.join(problems))
   print('Optax main takes all of them.')

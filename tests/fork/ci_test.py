@@ -1,6 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""`main` runs main's checks on each patch, `send` makes a branch of one."""
+"""`ci` runs main's checks on each patch, `send` makes a branch of one."""
 
 import importlib.util
 import re
@@ -43,21 +43,21 @@ def _run(fork, cache, monkeypatch, capfd):
 
 def test_each_patch_and_the_whole_fork_pass_once(fork, run):
   main = fork.parent / 'main'
-  result = run('main', main, *_ONLY)
+  result = run('ci', main, *_ONLY)
   assert result.code == 0, result.output
   for name in (_ADD, _SET, 'the whole fork'):
     for check in ('flake8', 'pylint', 'pyrefly', 'build', 'tests', 'docs'):
       assert f'{name}: {check}: ok, ' in result.output
   assert f'{_SET}: program: ok' in result.output
   # What has passed is not checked again, and what has changed is.
-  again = run('main', main, *_ONLY).output
+  again = run('ci', main, *_ONLY).output
   assert f'{_ADD}: pylint: ok, as before' in again
   fake.rework(fork, 'transforms: set X', 'X = 2  # Two.\n')
   must_tool(fork, 'export')
-  again = run('main', main, *_ONLY).output
+  again = run('ci', main, *_ONLY).output
   assert f'{_ADD}: pylint: ok, as before' in again
   assert f'{_SET}: pylint: ok, as before' not in again
-  tip = run('main', main, '--tip', '--only', 'ruff').output
+  tip = run('ci', main, '--tip', '--only', 'ruff').output
   assert 'the whole fork: ruff: ok' in tip
   assert _ADD not in tip
 
@@ -68,7 +68,7 @@ def test_findings_of_a_patch_are_told_once(fork, run):
   for number, name in enumerate(('add X', 'set X', 'let X call ours'), 1):
     fake.rework(fork, f'transforms: {name}', f'X = {number}  # {words}\n')
   must_tool(fork, 'export')
-  result = run('main', fork.parent / 'main', *_ONLY[:-1])
+  result = run('ci', fork.parent / 'main', *_ONLY[:-1])
   assert result.code == 1
   for check in (name.removeprefix('--only=') for name in _ONLY[:-1]):
     assert f'{_SET}: {check}: ok' in result.output
@@ -86,18 +86,18 @@ def test_program_has_to_fail_without_its_patch_and_to_work_with_it(fork, run):
   ):
     program.write_text(text.replace(old, new))
     arguments = ('--only', 'program', '--patch', 'set X')
-    result = run('main', fork.parent / 'main', *arguments)
+    result = run('ci', fork.parent / 'main', *arguments)
     refused(Result(result.code, result.output), said)
 
 
 def test_environment_and_main_are_asked_for(fork, run, monkeypatch):
   monkeypatch.delenv('OPTAX_MAIN', raising=False)
-  refused(run('main'), 'set OPTAX_MAIN')
+  refused(run('ci'), 'set OPTAX_MAIN')
   main = fork.parent / 'main'
-  result = run('main', main, '--only', 'hooks')
+  result = run('ci', main, '--only', 'hooks')
   refused(result, 'check_license_headers.py cannot run')
-  refused(run('main', main, '--patch', 'transforms'), 'Several patches', 'set')
-  refused(tool(fork, 'main', main), 'without chex and Equinox', 'tox -e main')
+  refused(run('ci', main, '--patch', 'transforms'), 'Several patches', 'set')
+  refused(tool(fork, 'ci', main), 'without chex and Equinox', 'tox -e main')
 
 
 def test_branch_has_the_patch_and_what_it_needs(fork, run):
