@@ -105,13 +105,20 @@ class InjectTest(parameterized.TestCase):
     np.testing.assert_array_equal(updates[0], 0.0)
     np.testing.assert_allclose(updates[1], -0.1, rtol=1e-6)
 
-  def test_number_that_rounding_makes_one(self):
-    params, found = jnp.ones(2, jnp.bfloat16), []
-    for library in (pristine.load(), optax):
-      with warnings.catch_warnings(record=True) as caught:
-        library.inject_hyperparams(library.adam)(0.01).init(params)
-      found.append(len(caught))
-    self.assertEqual(found, [0, 1])
+  def test_numbers_that_rounding_spoils(self):
+    low, mixed = jnp.ones(2, jnp.bfloat16), [jnp.ones(2), jnp.bfloat16(1.0)]
+    for make, params in (
+        (lambda library: library.inject_hyperparams(library.adam)(0.01), low),
+        (lambda library: library.inject_hyperparams(library.sgd)(0.01), mixed),
+        (lambda library: library.ema(0.999), low),
+    ):
+      found = []
+      for library in (pristine.load(), optax):
+        with warnings.catch_warnings(record=True) as caught:
+          warnings.simplefilter('always')
+          make(library).init(params)
+        found.append(len(caught))
+      self.assertEqual(found, [0, 1])
 
   def test_setting_what_follows_a_schedule(self):
     upstream = pristine.load()

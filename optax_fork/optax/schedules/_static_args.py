@@ -127,7 +127,7 @@ def bind_static(
         others[key] = item
 
   def bound_factory(others, numbers):
-    for name in numbers.keys() & static.keys():
+    for name in numbers.keys() & (static.keys() | others.keys()):
       raise TypeError(
           f'{name!r} is static, so what `hyperparams` of the state has for it'
           ' would change nothing. Make the optimizer with another value. If'
@@ -140,19 +140,26 @@ def bind_static(
   return bound_factory, others
 
 
-def warn_of_rounding(given: dict[str, Any], dtype: Any) -> None:
-  """Warns of numbers that only a dtype below float32 makes 0 or 1.
+def warn_of_rounding(
+    given: dict[str, Any], dtype: Any, params: base.Params = None
+) -> None:
+  """Warns of numbers whose dtype loses what the user gave, or changes others.
+
+  That is where only a dtype below float32 makes one 0 or 1, and where a param
+  has a lower dtype than the numbers, which its updates and moments would get.
 
   Args:
     given: the numbers that the user gave, by name.
     dtype: the dtype of numbers in the state.
+    params: the params, if dtype is the highest one of them.
   """
-  rounded = []
+  rounded, are_cast = [], False
   for name, value in given.items():
     # A state keeps JAX's arrays as they are, if they are not weakly typed.
     is_cast = getattr(value, 'weak_type', not isinstance(value, jax.Array))
     kind = getattr(value, 'dtype', type(value))
     is_cast &= jnp.issubdtype(kind, jnp.floating)
+    are_cast |= is_cast
     if is_cast and not isinstance(value, jax.core.Tracer):
       with np.errstate(all='ignore'):
         low, high = (np.asarray(value).astype(d) for d in (dtype, np.float32))
@@ -161,9 +168,28 @@ def warn_of_rounding(given: dict[str, Any], dtype: Any) -> None:
   if rounded:
     warnings.warn(
         f'`inject_hyperparams` rounds numbers to {jnp.dtype(dtype)}:'
-        f' {", ".join(rounded)}. With `hyperparam_dtype=jnp.float32`, they are'
-        ' used as they are without `inject_hyperparams`.'
+        f' {", ".join(rounded)}. Put `optax.contrib.master_weights` around it,'
+        ' which trains float32 copies of the params. Without copies, give'
+        ' `init` the params in float32: `optax.tree.cast(params, jnp.float32)`;'
+        ' with `hyperparam_dtype=jnp.float32`, each step is in float32, too.'
     )
+  leaves = jax.tree_util.tree_leaves_with_path(params) if are_cast else ()
+  for path, p in leaves:
+    if leaf_kinds.is_param(p) and p.dtype != dtype:
+      is_complex = jnp.issubdtype(dtype, jnp.complexfloating)
+      is_complex &= not jnp.issubdtype(p.dtype, jnp.complexfloating)
+      way = (
+          'Give it `hyperparam_dtype=jnp.float32`'
+          if is_complex
+          else 'Put `optax.contrib.master_weights` around it, or give `init`'
+          ' the params in one dtype'
+      )
+      warnings.warn(
+          f'`inject_hyperparams` has numbers of {jnp.dtype(dtype)}, and'
+          f' params{jax.tree_util.keystr(path)} is {p.dtype}: its updates and'
+          f' moments become {jnp.dtype(dtype)}. {way}.'
+      )
+      return
 
 
 def _checked_schedule(name: str, schedule: base.Schedule) -> base.Schedule:

@@ -19,9 +19,6 @@ from optax import contrib
 from optax.schedules import _static_args
 import optax.tree
 
-# Old JAX has `enable_x64` there.
-_X64 = jax if hasattr(jax, 'enable_x64') else jax.experimental
-
 
 @jax.tree_util.register_pytree_node_class
 class Net(dict):
@@ -258,6 +255,9 @@ class CheckedScheduleTest(parameterized.TestCase):
       (optax.adam, {'nesterov': True}),
       (optax.adamw, {'mask': _is_matrix}),
       (contrib.reduce_on_plateau, {'factor': 0.1}),
+      (optax.adafactor, {'weight_decay_rate': None}),
+      (optax.adam, {'b1': np.float32(0.9)}),
+      (contrib.muon, {'ns_coeffs': (3.0, -4.0, 2.0)}),
   )
   def test_static_argument_that_is_set_in_a_state(self, factory, static):
     """Such as a state of 0.2.8 has, even if the number is the same."""
@@ -453,6 +453,49 @@ class RoundingTest(parameterized.TestCase):
     with warnings.catch_warnings():
       warnings.simplefilter('error')
       tx(jnp.float32(0.999)).init(params)  # It stays as it is.
+
+  @parameterized.parameters(
+      ({'b': jnp.bfloat16}, 'float32, .*bfloat16: .*master_weights'),
+      ({'b': jnp.float16, 'c': jnp.float32}, 'float32, .*float16'),
+      ({'z': jnp.complex64, 'a': jnp.float32}, 'complex64, .*hyperparam_dtype'),
+  )
+  def test_params_of_other_dtypes(self, dtypes, words):
+    params = {'a': jnp.float32} | dtypes
+    params = {k: jnp.ones(2, dtype) for k, dtype in params.items()}
+    inject = optax.inject_hyperparams(optax.sgd)
+    with self.assertWarnsRegex(UserWarning, words) as caught:
+      inject(0.5).init(params)
+    self.assertLen(caught.warnings, 1)
+    with warnings.catch_warnings():
+      warnings.simplefilter('error')
+      inject(jnp.float32(0.5)).init(params)
+      inject(0.5).init({'a': params['a'], 'n': jnp.arange(2)})
+      optax.inject_hyperparams(optax.sgd, hyperparam_dtype=jnp.float32)(
+          0.5
+      ).init(params)
+
+  @parameterized.parameters(
+      ('z', jnp.complex64, jnp.float32, lambda tx: tx, None),
+      ('b', jnp.bfloat16, None, contrib.master_weights, None),
+      ('b', jnp.bfloat16, None, lambda tx: tx, jnp.float32),
+      ('b', jnp.bfloat16, jnp.float32, lambda tx: tx, jnp.float32),
+  )
+  def test_ways_out_train_in_a_scan(self, name, dtype, kept, wrap, cast):
+    params = {'a': jnp.ones(2), name: jnp.ones(2, dtype)}
+    inject = optax.inject_hyperparams(optax.adam, hyperparam_dtype=kept)
+    tx = wrap(inject(0.01))
+
+    def step(carry, _):
+      params, state = carry
+      updates, state = tx.update(params, state, params)
+      return (optax.apply_updates(params, updates), state), updates
+
+    state = tx.init(optax.tree.cast(params, cast))
+    (found, _), updates = jax.lax.scan(step, (params, state), length=5)
+    self.assertEqual(found[name].dtype, dtype)
+    self.assertEqual(updates['a'].dtype, jnp.float32)
+    np.testing.assert_allclose(found['a'], 0.95, rtol=1e-3)
+    np.testing.assert_allclose(found[name].astype(jnp.complex64), 0.95, 2**-6)
 
   def test_traced_number(self):
     def init(b2):

@@ -9,8 +9,10 @@ the new one, which may be the part that is trained, has ``None``.
 from collections.abc import Callable
 import functools
 from typing import Any
+import warnings
 
 import jax
+import jax.numpy as jnp
 from optax._src.models import leaf_kinds
 from optax._src.models import views
 
@@ -58,3 +60,24 @@ def _is_replaced(new: Any, old: Any) -> bool:
 # `periodic_update` replaces all arrays, PRNG keys among them.
 of_params = functools.partial(_of_models, is_updated=_is_averaged)
 of_arrays = functools.partial(_of_models, is_updated=_is_replaced)
+
+
+def warn_of_rounding(decay: Any, dtype: Any, params: Any) -> None:
+  """Warns of an average that stands still, since rounding undoes its steps.
+
+  Args:
+    decay: of the average.
+    dtype: what it accumulates in, or None for the dtypes of the params.
+    params: what the average is like.
+  """
+  if isinstance(decay, jax.core.Tracer):
+    return
+  leaves = leaf_kinds.get_distinct(jax.tree.leaves(params))
+  dtypes = [x.dtype for x in leaves if leaf_kinds.is_param(x)]
+  for kind in dtypes if dtype is None else [dtype] * bool(dtypes):
+    if 0 < 1 - decay < jnp.finfo(kind).eps / 2:
+      warnings.warn(
+          f'`ema` with `decay={decay}` accumulates in {jnp.dtype(kind)}, which'
+          ' rounds its steps away. Give it `accumulator_dtype=jnp.float32`.'
+      )
+      return

@@ -3,6 +3,7 @@
 """Tests for updates of raw models in `update.py`."""
 
 import dataclasses
+import warnings
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -13,6 +14,7 @@ from optax._src import alias
 from optax._src.models import raw_model_test_case
 from optax._src import test_utils
 from optax._src import update
+from optax.transforms import _accumulation
 
 # What a raw model has beside arrays.
 _STATIC = ('activation', 'dropout_rate', 'is_training', 'key')
@@ -159,6 +161,25 @@ class RawUpdatesTest(parameterized.TestCase):
     ):
       np.testing.assert_array_equal(average['w'], [weight] * 2)
       self.assertEqual(average['names'], ['0.0'])
+
+  @parameterized.parameters(
+      (0.999, jnp.bfloat16, None, True),
+      (0.9999, jnp.float16, None, True),
+      (0.999, jnp.float32, jnp.bfloat16, True),
+      (0.999, jnp.bfloat16, jnp.float32, False),
+      (0.99, jnp.bfloat16, None, False),
+      (1.0, jnp.bfloat16, None, False),
+      (0.999999, jnp.float32, None, False),
+  )
+  def test_average_that_stands_still(self, decay, dtype, kept, is_warned):
+    params = {'w': jnp.zeros(1), 'b': jnp.zeros(1, dtype)}
+    tx = _accumulation.ema(decay, accumulator_dtype=kept)
+    with warnings.catch_warnings(record=True) as caught:
+      warnings.simplefilter('always')
+      tx.init(params)
+    self.assertLen(caught, is_warned)
+    if is_warned:
+      self.assertIn('accumulator_dtype=jnp.float32', str(caught[0].message))
 
   def test_periodic_update_none_for_params(self):
     with self.assertRaises(TypeError):
