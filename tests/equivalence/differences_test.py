@@ -462,6 +462,10 @@ class RawModelsTest(parameterized.TestCase):
       paths = jax.tree_util.tree_leaves_with_path(transform)
       self.assertEqual(len(paths[0][0]), 1 if library is not optax else 2)
     self.assertIs(transform.update.__wrapped__, update)
+    for inspected in (inspect.getfile, inspect.getclosurevars):
+      with self.assertRaises(TypeError):
+        inspected(transform.update)
+      inspected(inspect.unwrap(transform.update))
 
 
 class FreezingTest(parameterized.TestCase):

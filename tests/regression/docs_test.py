@@ -67,10 +67,6 @@ class DocsTest(parameterized.TestCase):
     with self.assertRaisesRegex(AssertionError, 'should print'):
       self.run_program(code)
 
-  @parameterized.parameters(_PAGES)
-  def test_page_has_no_transcript(self, page):
-    self.assertNotIn('>>> ', (_DOCS / page).read_text('utf-8'))
-
   def test_index_has_all_pages(self):
     text = (_DOCS / 'README.md').read_text('utf-8')
     self.assertCountEqual(re.findall(r'\]\(([^)/]+\.md)\)', text), _PAGES)

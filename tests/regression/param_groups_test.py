@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from support import models
-from support import jaxprs
 from support.variants import each
 from support.variants import named
 
@@ -41,12 +40,6 @@ _FACTORIES = {
         optax.adamw, static_args='weight_decay'
     )(optax.linear_schedule(0.1, 0.0, 9), weight_decay=weight_decay),
 }
-
-
-def _program(transform, model, grads):
-  state = jax.eval_shape(transform.init, grads)
-  update = lambda state, grads: transform.update(grads, state, model)
-  return jaxprs.trace(update, state, grads)[0]
 
 
 class ParamGroupsTest(chex.TestCase):
@@ -88,44 +81,3 @@ class ParamGroupsTest(chex.TestCase):
     chex.assert_trees_all_equal(found['a'], wanted['a'])
     self.assertTrue(found['a'].any())
     self.assertFalse(found['b'].any())
-
-
-_RAW = [name for name in models.MODELS if name != 'arrays']
-
-
-class MasksOfRawModelsTest(chex.TestCase):
-  """`jax.tree.map` of a model often returns what is not an array as it is."""
-
-  @named({name: models.MODELS[name] for name in _RAW})
-  def test_leaves_that_are_no_params_are_not_looked_at(self, make):
-    model = make()
-    params, _ = models.params_of(model)
-
-    def choose(tree, yes, no):
-      def choose_leaf(x):
-        if not eqx.is_inexact_array(x):
-          return x
-        return yes if x.ndim > 1 else no
-
-      return jax.tree.map(choose_leaf, tree)
-
-    optimizers = {'matrix': optax.adam(0.1), 'rest': optax.sgd(0.1)}
-    for make_transform, values in (
-        (lambda mask: optax.adamw(0.1, mask=mask), (True, False)),
-        (
-            lambda mask: optax.selective_transform(
-                optax.adam(0.1), train_mask=mask
-            ),
-            (True, False),
-        ),
-        (
-            lambda labels: optax.partition(optimizers, labels),
-            ('matrix', 'rest'),
-        ),
-    ):
-      found = make_transform(choose(model, *values))
-      wanted = make_transform(choose(params, *values))
-      found = found.init(model), _program(found, model, params)
-      wanted = wanted.init(params), _program(wanted, params, params)
-      chex.assert_trees_all_equal(*map(jax.tree.leaves, (found[0], wanted[0])))
-      self.assertEqual(found[1], wanted[1])

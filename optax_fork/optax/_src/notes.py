@@ -23,21 +23,12 @@ _T = TypeVar('_T')
 
 _HINT = 'Optax: '
 _KINDS = (AttributeError, TypeError, ValueError)  # Not classes of the user's.
-_structure = functools.partial(jax.tree.structure, is_leaf=views.is_hole)
 
 
 def _noted(
     find: Callable[..., Any], kinds: Any = _KINDS
 ) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
-  """Makes a decorator of functions whose exceptions get a note.
-
-  Args:
-    find: gets the arguments of the function, and returns a note, if any.
-    kinds: the classes of exceptions that get it.
-
-  Returns:
-    The decorator.
-  """
+  """Adds what ``find`` says of the arguments to exceptions of some classes."""
 
   def decorate(fn):
     @functools.wraps(fn)
@@ -65,7 +56,8 @@ def _add_note(error, kinds, find, *args):
 
 def _of_pair(params, updates, *_):
   is_pair = isinstance(updates, tuple) and len(updates) == 2
-  return is_pair and _structure(updates[0]) == _structure(params) and (
+  structure = lambda tree: jax.tree.structure(tree, is_leaf=views.is_hole)
+  return is_pair and structure(updates[0]) == structure(params) and (
       '`updates, state = optimizer.update(...)`: `update` returns a pair.'
   )
 
@@ -80,18 +72,12 @@ def _of_choice(choice, params):
 
 
 of_updates = _noted(_of_pair)  # `apply_updates`.
-# A function that makes a mask or the like. A ValueError may be of Optax.
+# Functions of the params. A ValueError may be one that Optax raised.
 of_choice = _noted(_of_choice, (AttributeError, TypeError))
 
 
 def explain(error: Exception, updates: Any, params: Any) -> None:
-  """Adds a note that says why ``update`` failed, if its arguments tell.
-
-  Args:
-    error: what ``update`` raised.
-    updates: what it was called with.
-    params: the params or None.
-  """
+  """Adds a note that says why ``update`` failed, if its arguments tell."""
   hidden = getattr(error, 'obj', None)  # Of an AttributeError.
   _add_note(error, _KINDS, _of_update, updates, params, hidden)
 

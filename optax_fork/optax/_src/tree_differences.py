@@ -117,7 +117,7 @@ def prefix_error(
   )
   found, wanted = show(node), show(other)
   why = ''
-  # Of other nodes, JAX shows the arrays.
+  # JAX's text for other nodes shows whole arrays.
   if found == wanted or type(node) is type(other) is dict:
     why = f' ({textwrap.shorten(str(reason), width=160, placeholder="...")})'
   return ValueError(

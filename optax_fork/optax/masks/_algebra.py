@@ -16,7 +16,7 @@ class _Finder(_base.Chooser, abc.ABC):
   """Chooses among params, and finds leaves of any kind."""
 
   def choose(self, flat):
-    # What is no param of a raw model is not chosen, by ~a neither.
+    # Neither a nor ~a chooses what is not a param of a raw model.
     return [x and y for x, y in zip(self.find(flat), flat.is_expected)]
 
   @abc.abstractmethod
@@ -87,7 +87,7 @@ class _Combined(Mask):
     combine = all if self.symbol == '&' else any
     return list(map(combine, zip(left, right, strict=True)))
 
-  def __hash__(self):  # A tree of bools, such as a dict, has none.
+  def __hash__(self):  # A mask may be a dict of bools, which has no hash.
     return hash((self.symbol, type(self.left), type(self.right)))
 
   def __repr__(self):

@@ -77,7 +77,7 @@ class _WhereMask(_algebra.Mask):
     chosen = self._walk(flat, marks)
     if not chosen & nones:
       return chosen
-    # A list is false and has no leaves, as None.
+    # In place of None: an empty list is false, too, and has no leaves.
     marks = [[] if mark is None else mark for mark in marks]
     again = self._walk(flat, marks, _AGAIN)
     if again - nones != chosen - nones:

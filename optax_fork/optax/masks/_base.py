@@ -73,7 +73,7 @@ class FlatParams:
       places = views.subtrees_at(self.treedef, tree)
       if not whole.is_whole or places is None:
         continue
-      # A part has the same leaves, and others only in its holes.
+      # A part has the leaves of the whole, or holes.
       own = [x for x in zip(places, self.leaves) if not views.is_hole(x[1])]
       if not all(isinstance(n, int) for n, _ in own):
         continue
@@ -82,7 +82,7 @@ class FlatParams:
       found.append((whole, dict(own), places))
     if self.is_whole or not found:
       return self, list(range(len(self.leaves)))
-    # A wrapper that compiles, say, has leaves of its own.
+    # A wrapper that compiles, or copies, has other leaves at these places.
     whole, own, places = found[0]
     leaves = [own.get(n, x) for n, x in enumerate(whole.leaves)]
     return FlatParams(whole.treedef.unflatten(leaves), whole.view), places
@@ -91,7 +91,7 @@ class FlatParams:
     """Calls a method of a chooser, unless it was called for these params."""
     key = id(find.__self__), find.__name__
     if key not in self._found:
-      self._found[key] = find, find(self)  # It holds the chooser, and its id.
+      self._found[key] = find, find(self)  # `find` keeps the id in use.
     return self._found[key][1]
 
 

@@ -17,7 +17,7 @@ class LeafMask(_algebra.Mask):
   predicate: Callable[[Any], bool]
 
   def check(self, whole):
-    pass  # No param need have what is asked.
+    pass  # It is no mistake if the predicate is False for all.
 
   def find(self, flat):
     chosen = []

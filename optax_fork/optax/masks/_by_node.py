@@ -50,7 +50,7 @@ def _choose_below(classes: _Classes, flat: _base.FlatParams) -> list[bool]:
 def _say_what_is_there(cls: type[Any], params: Any) -> str:
   """Says which classes there are, where one of them chooses nothing."""
   nodes = []
-  # It lists the nodes, and takes none of them for a leaf.
+  # `is_leaf` is called with each node: this one lists them, and is False.
   visit = lambda x: bool(views.is_node(x) and nodes.append(x))
   jax.tree.leaves(params, is_leaf=visit)
   name = _class_name(cls)

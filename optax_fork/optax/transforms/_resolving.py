@@ -213,7 +213,7 @@ def resolve_labels(
         return leaf
     except TypeError as error:
       raise ValueError(f'labels must be hashable ({error})') from error
-    # Labels may be of any types, so that they can't be sorted.
+    # Labels of different types can't be sorted.
     raise ValueError(
         f'this label has no transformation; the labels are {list(labels)}'
     )
@@ -259,7 +259,7 @@ def resolve_train_mask(
   """Gets a mask of what to train. A function of it has to choose something."""
   bools = resolve_mask(mask, params, name, must_choose=True)
   leaves = jax.tree.leaves(params, is_leaf=views.is_hole)
-  # What it chooses may be hidden, or have no gradient in `update`.
+  # Elsewhere, what it chooses may be hidden, or have no gradient.
   is_init = any(call.is_init for call in seam.calls())
   if is_init and mask_callable(mask, params) and not any(
       map(views.is_masked, leaves)
@@ -350,7 +350,7 @@ def _check_and_map(tree, params, kind, name, is_returned):
     leaves, treedef = _flatten_prefix(tree, params, kind.is_leaf)
   except Exception as error:  # pylint: disable=broad-exception-caught
     try:
-      # Made of variables of NNX, where the params are what these hold?
+      # A mask that was made from variables of NNX fits the values in them.
       tree = nnx_types.unwrap_variables(tree, kind.is_leaf)
       leaves, treedef = _flatten_prefix(tree, params, kind.is_leaf)
     except Exception:
@@ -374,7 +374,7 @@ def _check_and_map(tree, params, kind, name, is_returned):
     except ValueError as error:
       subtree = treedef.flatten_up_to(params)[len(new_leaves)]
       if subtree is None:
-        new_leaves.append(None)  # It stands for no param.
+        new_leaves.append(None)  # There is no param here to choose.
         continue
       paths = jax.tree_util.tree_leaves_with_path(tree, is_leaf=kind.is_leaf)
       where = jax.tree_util.keystr(paths[len(new_leaves)][0])

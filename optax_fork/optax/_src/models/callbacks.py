@@ -44,7 +44,7 @@ def view_extra_args(
   def wrap(name, fn):
     first = _name_of_params(fn)
 
-    # Line searches look for the names of the arguments in the signature, which
+    # Line searches read the names of the arguments from the signature, so it
     # stays that of the user's function.
     @functools.wraps(fn, updated=())
     def wrapped(*args, **kwargs):
@@ -58,7 +58,7 @@ def view_extra_args(
       else:
         kwargs[first] = to_full(view)
       result = fn(*args, **kwargs)
-      # It may return more than a gradient, such as a value beside it.
+      # If it returns more than a gradient, such as a value, that stays whole.
       full = args[0] if args else kwargs[first]
       is_gradient = name == 'grad_fn' and views.is_part_of(result, full)
       return to_view(result) if is_gradient else result
@@ -151,7 +151,7 @@ def mask_args(
     return None, extra_args
   make_view = lambda tree: mask_pytree(tree, mask_tree)
   view = make_view(params)
-  # Who masks the gradient has functions of masked params, too.
+  # A gradient that is masked already comes with functions of masked params.
   grad, whole, masked = map(
       jax.tree.structure,
       (extra_args.get('grad', updates), updates, make_view(updates)),

@@ -14,7 +14,7 @@ import jax
 
 
 def _is_instance(x: Any, *names: str) -> bool:
-  # Where nobody has imported it, nothing is of its classes.
+  # If nobody has imported Flax, there are no instances of its classes.
   nnx = sys.modules.get('flax.nnx')
   there = {} if nnx is None else vars(nnx)
   return isinstance(x, tuple(there[name] for name in names if name in there))

@@ -71,7 +71,7 @@ class _Wrapped:
   """
 
   def __init__(self, fn):
-    # Attributes are looked up, not copied.
+    # `__getattr__` looks up the attributes that are not copied.
     # pyrefly: ignore[bad-argument-type]
     functools.update_wrapper(self, fn, updated=())
 
@@ -216,7 +216,7 @@ def wrap_functions(cls: _Class) -> _Class:
   make = cls._make.__func__
 
   def wrap(cls, fns):
-    # Where transformations are mapped as PyTrees, they may hold anything.
+    # `jax.tree.map` of a transformation may put anything in place of these.
     is_given = lambda fn: callable(fn) and not isinstance(fn, _Wrapped)
     return tuple.__new__(
         cls,
@@ -228,7 +228,7 @@ def wrap_functions(cls: _Class) -> _Class:
     return wrap(cls, (init, update))
 
   cls.__new__ = new
-  # `_replace` comes here, which calls no `__new__`.
+  # `_replace` calls `_make`, which does not call `__new__`.
   cls._make = classmethod(lambda cls, fns: wrap(cls, make(cls, fns)))
   # Pickles and copies hold the functions alone, as they did before.
   cls.__getnewargs__ = lambda self: tuple(map(unwrap, self))

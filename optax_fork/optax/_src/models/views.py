@@ -91,7 +91,7 @@ def get_view(tree: Any) -> Any:
   """
   try:
     leaves, treedef = jax.tree.flatten(tree)
-  except ValueError:  # Keys of a dict that do not sort: JAX takes no such tree.
+  except ValueError:  # A dict with keys that do not sort is no tree for JAX.
     return tree
   if not leaf_kinds.is_raw(leaves):
     return tree
@@ -205,7 +205,7 @@ def without_discrete(
     None if there are no such updates. Otherwise the updates with ``None`` in
     their places, and a function that puts what was there back into new updates.
   """
-  # As in `init`, which has state for all leaves if there is no such view.
+  # `init` made state for all leaves of params that are not raw.
   is_raw = get_view(params) is not params
   kinds = leaf_kinds.get_distinct(jax.tree.leaves(updates))
   if not is_raw and not any(map(leaf_kinds.is_float0, kinds)):
@@ -228,7 +228,7 @@ def without_discrete(
   )
 
   def put_back(new_updates):
-    # There is no place for them in another structure.
+    # Updates of another structure have no place for what was set aside.
     return jax.tree.map(put_in, new_updates, is_leaf=is_like)
 
   def put_in(tree):
