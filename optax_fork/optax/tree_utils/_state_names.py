@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names in states, for `optax.tree.get` and `optax.tree.set`."""
 
+import collections
 from collections.abc import Callable, Iterator
 from typing import Any, Optional
 
@@ -104,7 +105,17 @@ def show(state: Any) -> str:
   return f'a tree with the names {", ".join(shown + more)}'
 
 
-def show_paths(found: list[tuple[Any, Any]]) -> str:
-  """Lists the paths of what was found."""
+def show_paths(found: _Found) -> str:
+  """Lists the paths of what was found, and how to get one of them."""
   paths = [jax.tree_util.keystr(path) for path, _ in found]
-  return f'a tree: {", ".join(paths[:_MAX_NAMES])}'
+  keys = [key for path, _ in found for key in path[-1:]]
+  fields = collections.Counter(
+      f"`optax.tree.get(state, '{key.tuple_name}').{key.name}`"
+      for key in keys if hasattr(key, 'tuple_name')
+  )  # fmt: skip
+  ways = [field for field, count in fields.items() if count == 1]
+  ways.append('`filtering=lambda path, _: jax.tree_util.keystr(path) == PATH`')
+  return (
+      f'a tree: {", ".join(paths[:_MAX_NAMES])}. Choose one of them with'
+      f' {" or ".join(ways[-_MAX_NAMES:])}'
+  )

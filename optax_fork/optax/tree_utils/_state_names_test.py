@@ -3,6 +3,7 @@
 """Tests for names in states in `_state_names.py`."""
 
 import collections
+import re
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -13,6 +14,7 @@ from optax._src import alias
 from optax._src import combine
 from optax._src import linesearch
 from optax._src import transform
+from optax.contrib import _muon
 from optax.schedules import _inject
 from optax.transforms import _accumulation
 from optax.transforms import _combining
@@ -142,8 +144,31 @@ class ScheduleTest(parameterized.TestCase):
 
   def test_two_schedules(self):
     state = (_inject.inject_hyperparams(alias.sgd)(lambda x: x).init(1.0),) * 2
-    with self.assertRaisesRegex(KeyError, r'0.*hyperparams\[.*1.*ms\[[^,]*$'):
+    with self.assertRaisesRegex(KeyError, r'0.*hyperparams\[.*1.*ms\[[^,]*\. Ch'):
       tree.get(state, 'learning_rate')
+
+  @parameterized.named_parameters(
+      ('inject', _inject.inject_hyperparams(alias.adam)(0.1), 'count', 2),
+      ('schedule', alias.adam(lambda count: 0.1), 'count', 2),
+      ('label', _combining.partition({'x': _muon.muon(0.1)}, 'x'), 'mu', 2),
+      ('labels', _combining.partition(
+          {0: _muon.muon(0.1), 1: alias.adam(0.1)}, {'w': 0, 'b': 1}), 'mu', 1),
+  )  # fmt: skip
+  def test_error_says_how_to_get_one(self, tx, name, count):
+    state = tx.init({'w': jnp.ones((2, 2)), 'b': jnp.ones(2)})
+    with self.assertRaisesRegex(KeyError, 'multiple values') as error:
+      tree.get(state, name)
+    text = error.exception.args[0]
+    ways = re.findall(r"`optax.tree.get\(state, '(\w+)'\).(\w+)`", text)
+    self.assertLen(ways, count)
+    for state_name, field in ways:
+      self.assertEqual(field, name)
+      self.assertIn(name, tree.get(state, state_name)._fields)
+    for keys, value in tree.get_all_with_path(state, name):
+      path = jax.tree_util.keystr(keys)
+      self.assertIn(path, text)
+      is_it = lambda p, _, path=path: jax.tree_util.keystr(p) == path
+      self.assertIs(tree.get(state, name, filtering=is_it), value)
 
   def test_state_of_another_class_with_these_fields(self):
     fields = ('hyperparams', 'hyperparams_states')
