@@ -144,7 +144,7 @@ class ScheduleTest(parameterized.TestCase):
 
   def test_two_schedules(self):
     state = (_inject.inject_hyperparams(alias.sgd)(lambda x: x).init(1.0),) * 2
-    with self.assertRaisesRegex(KeyError, r'0.*hyperparams\[.*1.*ms\[[^,]*\. Ch'):
+    with self.assertRaisesRegex(KeyError, r'0.*params\[.*1.*ms\[[^,]*\. Ch'):
       tree.get(state, 'learning_rate')
 
   @parameterized.named_parameters(

@@ -106,6 +106,21 @@ class RawOptimizersTest(parameterized.TestCase):
       # Its `dropout_rate` is a setting.
       alias.adam(0.1).init(raw_model_test_case.RawModel.create())
 
+  @parameterized.parameters(
+      _accumulation.skip_not_finite,
+      functools.partial(_accumulation.skip_large_updates, max_squared_norm=9),
+  )
+  def test_updates_of_integers_do_not_decide_to_skip(self, should_skip):
+    zero = np.zeros((), jax.dtypes.float0)
+    for w, expected in ((2.0, False), (np.inf, True)):
+      updates = {'w': jnp.full(2, w), 'n': None}
+      wanted = should_skip(updates, 0, None)
+      self.assertEqual(wanted[0], expected)
+      for n, params in ((zero, None), (zero, {'w': updates['w'], 'n': 3}),
+                        (jnp.array(50), {'w': updates['w'], 'n': 3})):
+        found = should_skip(updates | {'n': n}, 0, params)
+        test_utils.assert_trees_all_equal(found, wanted)
+
   def test_multi_steps_of_a_line_search(self):
     optimizer = _accumulation.MultiSteps(alias.lbfgs(), 1)
     model = raw_model_test_case.RawModel.create()

@@ -171,6 +171,18 @@ def call_update(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
   return found[1](updates), state
 
 
+def look_at_params(should_skip: Any) -> Any:
+  """Lets a function that looks at updates leave out those for integers."""
+
+  @functools.wraps(should_skip)
+  def wrapped(updates, gradient_step, params, *args, **kwargs):
+    found = views.without_discrete(updates, params)
+    updates = updates if found is None else found[0]
+    return should_skip(updates, gradient_step, params, *args, **kwargs)
+
+  return wrapped
+
+
 def take_models(cls: _Class) -> _Class:
   """Lets the methods ``init`` and ``update`` of a class take raw params."""
   for name, call in (('init', call_init), ('update', call_update)):

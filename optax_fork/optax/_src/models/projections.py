@@ -1,0 +1,30 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Projections of raw models: only their params are projected."""
+
+from collections.abc import Callable
+import functools
+from typing import Any
+
+from optax._src.models import views
+
+
+def take_models(functions: dict[str, Any]) -> None:
+  """Lets the projections among the functions of a module take raw models."""
+  for name, function in functions.items():
+    if name.startswith('projection_'):
+      functions[name] = _of_params(function)
+
+
+def _of_params(project: Callable[..., Any]) -> Callable[..., Any]:
+  @functools.wraps(project)
+  def wrapped(*args, **kwargs):
+    tree = args[0] if args else kwargs.get('tree', kwargs.get('x'))
+    view = views.get_view(tree)
+    # Bounds may be trees like the model.
+    part = lambda x: view if x is tree else views.part_with_updates(x, view)
+    kwargs = {name: part(x) for name, x in kwargs.items()}
+    projected = project(*map(part, args), **kwargs)
+    return projected if view is tree else views.join(projected, tree)
+
+  return wrapped

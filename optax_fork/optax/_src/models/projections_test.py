@@ -1,0 +1,47 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests for projections of raw models."""
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import jax
+from optax import projections
+from optax import tree
+from optax._src.models import raw_model_test_case
+from optax._src.models import views
+
+_NAMES = [name for name in vars(projections) if name.startswith('projection_')]
+
+
+class ProjectionsTest(parameterized.TestCase):
+
+  @parameterized.parameters(*_NAMES)
+  def test_model(self, name):
+    """It is projected as its params are, and the rest stays."""
+    model = raw_model_test_case.RawModel.create()
+    params = views.get_view(model)
+    ones = tree.ones_like(params)
+    others = {
+        'projection_box': {'lower': -0.1, 'upper': ones},
+        'projection_vector': {'a': ones},
+        'projection_hyperplane': {'a': ones, 'b': 1.0},
+        'projection_halfspace': {'a': ones, 'b': 1.0},
+    }.get(name, {})
+    project = getattr(projections, name)
+    expected = views.join(project(params, **others), model)
+    first = 'x' if 'a' in others else 'tree'
+    like_model = {
+        k: views.join(x, model) for k, x in others.items() if x is ones
+    }
+    for found in (
+        project(model, *others.values()),
+        project(**others, **{first: model}),
+        project(model, **others | like_model),
+    ):
+      self.assertEqual(*map(jax.tree.structure, (found, expected)))
+      for x, y in zip(*map(jax.tree.leaves, (found, expected))):
+        self.assertTrue(x is y or (x == y).all())  # A key is the same.
+
+
+if __name__ == '__main__':
+  absltest.main()
