@@ -554,6 +554,7 @@ def _linesearch_args(params, grads):
 _EXTRA_ARGS = {
     'hutchinson_estimator_diag_hessian': lambda p, g: {'obj_fn': _norm},
     'lbfgs': _linesearch_args,
+    'lbfgsb': _linesearch_args,
     'momo': lambda p, g: {'value': _norm(p)},
     'momo_adam': lambda p, g: {'value': _norm(p)},
     'polyak_sgd': lambda p, g: {'value': _norm(p)},
