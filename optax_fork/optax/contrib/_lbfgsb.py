@@ -58,7 +58,6 @@ class LBFGSBState(NamedTuple):
   value: jax.typing.ArrayLike
   grad: base.Updates
   info: linesearch.ZoomLinesearchInfo
-  _starts_fresh_with = 'fresh', 'dropped'
 
 
 def lbfgsb(
