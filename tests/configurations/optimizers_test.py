@@ -138,11 +138,3 @@ class OptimizersTest(parameterized.TestCase):
       failed = [x for x in _LABELS if not self._works(x, mode, name)]
       self.assertLessEqual(len(failed), most, failed)
     jax.clear_caches()
-
-  def test_options_stop_what_they_are_for(self):
-    add = lambda: jax.numpy.ones(2) + jax.numpy.ones((2, 2))
-    with _configured('rank_promotion'), self.assertRaises(ValueError):
-      add()
-    with _configured(_WARNINGS), self.assertRaises(UserWarning):
-      warnings.warn('x')
-    add()

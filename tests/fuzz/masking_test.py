@@ -11,7 +11,6 @@ from hypothesis import given
 import jax
 import numpy as np
 import optax
-from optax.transforms import _resolving
 
 # Powers of two: no rounding, in whatever order.
 _DECAY, _MOMENTUM, _LEARNING_RATE = map(np.float32, (0.5, 0.5, 0.25))
@@ -128,17 +127,3 @@ class ResolveTest(chex.TestCase):
         optax.transforms.mask_callable(give(mask.tree), mask.params),
         name != '{}',
     )
-
-  @given(_MASKS, trees.TREE_OR_FUNCTION)
-  def test_resolving_twice_changes_nothing(self, mask, form):
-    give, _ = form
-    once = _resolving.resolve_mask(give(mask.tree), mask.params)
-    twice = _resolving.resolve_mask(once, mask.params)
-    self.assertEqual(*map(jax.tree.structure, (once, twice)))
-    for tree in (once, twice):
-      of_params = jax.tree.map(
-          lambda m, subtree: jax.tree.map(lambda _: m, subtree),
-          tree, mask.params,
-      )  # fmt: skip
-      leaves = map(jax.tree.leaves, (of_params, mask.meaning))
-      assert all(one is other for one, other in zip(*leaves, strict=True))

@@ -35,14 +35,7 @@ class DonationTest(parameterized.TestCase):
   @parameterized.named_parameters(_LABELS)
   @pytest.mark.sent
   def test_two_states_and_the_params_share_nothing(self, label):
-    self._assert_shares_nothing(label, ('params', 'params'))
-
-  @parameterized.named_parameters(_LABELS)
-  def test_two_states_and_the_params_of_a_model_share_nothing(self, label):
-    self._assert_shares_nothing(label, ('model', 'model'))
-
-  def _assert_shares_nothing(self, label, given):
-    run = runs.ModelRun(optax, label, 'mlp', given)
+    run = runs.ModelRun(optax, label, 'mlp', ('params', 'params'))
     states = [run.init(), run.init()]
     counts = collections.Counter(_buffers([run.params, *states]))
     if isinstance(run.params, optax.LookaheadParams):
