@@ -87,11 +87,10 @@ def carry_over(old: Any, new: Any) -> CarriedOver:
       if some := [show(path) for path in part if path in tree]:
         found[what] += (*some,)
         rows.append([what, show(place) or '.', str(len(some))])
-  place = next((path for path in news | olds if both.get(path) is None), None)
-  if place is not None and not taken:
+  if not taken and (lost := [k for k in news | olds if both.get(k) is None]):
     raise _unlike(
-        place, olds.get(place), news.get(place), 'so nothing goes on. What is'
-        ' to go on needs a label of its own in `optax.partition`.'
+        lost[0], olds.get(lost[0]), news.get(lost[0]), 'so nothing goes on.'
+        ' What is to go on needs a label of its own in `optax.partition`.'
     )
   state = treedef.unflatten(taken.get(path, x) for path, x in leaves)
   return CarriedOver(state, **found, _rows=rows)
