@@ -103,8 +103,9 @@ class RawOptimizersTest(parameterized.TestCase):
       warnings.simplefilter('error')
       alias.adam(0.1).init({'w': jnp.ones(2), 'rates': [0.5]})
       alias.adam(0.1).init({'n': 3, 'rates': [0.5]})  # It is a param.
-      # Its `dropout_rate` is a setting.
-      alias.adam(0.1).init(raw_model_test_case.RawModel.create())
+      # What a module has is a setting.
+      model = raw_model_test_case.RawModel.create()
+      alias.adam(0.1).init(dataclasses.replace(model, dropout_rate=[0.1]))
 
   @parameterized.parameters(
       _accumulation.skip_not_finite,

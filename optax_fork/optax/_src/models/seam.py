@@ -128,16 +128,17 @@ def call_init(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _warn_of_floats(params, view):
-  """Warns of Python floats that a view leaves out, but for fields of modules.
+  """Warns of Python floats that a view leaves out, but for those of modules.
 
-  In a dict or a list, a float is a param as long as there is no integer or the
-  like. As a field, it is a setting such as the rate of a Dropout.
+  In dicts and lists, a float is a param as long as there is no integer or the
+  like. In a module, it is a setting such as the rate of a Dropout.
   """
   if any(type(x) in (float, complex) for x in jax.tree.leaves(view)):
     return  # There are no arrays, so these are the params.
   containers = jax.tree_util.DictKey, jax.tree_util.SequenceKey
   for keys, leaf in jax.tree_util.tree_leaves_with_path(params):
-    if type(leaf) in (float, complex) and isinstance(keys[-1], containers):
+    is_left_out = type(leaf) in (float, complex)
+    if is_left_out and all(isinstance(key, containers) for key in keys):
       warnings.warn(
           f'There is no state for {leaf} at'
           f' {tree_differences.show_path(keys)!r}, a Python float in a tree'
