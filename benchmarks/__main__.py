@@ -9,6 +9,7 @@ import pathlib
 import re
 
 from benchmarks import adamw
+from benchmarks import bounds
 from benchmarks import engine
 from benchmarks import lbfgs
 from benchmarks import models
@@ -68,7 +69,7 @@ def main() -> None:
     return
   chosen = [
       case
-      for group in (adamw, lbfgs, solves, models)
+      for group in (adamw, lbfgs, solves, bounds, models)
       for case in group.cases(arguments.quick)
       if re.search(arguments.only or '', case.name)
   ]

@@ -28,7 +28,8 @@ _SUMS = _ROOT / 'patches' / 'SHA256SUMS'
 _FEW = (
     'step/10 leaves of 1,000|injected|overhead/(eager step|init)/10.*tree'
     '|compile/scale_by_lbfgs/equal shapes/1 leaf|step/1 leaf,.*/donated'
-    '|masked|Rosenbrock|masks|frozen.*first.*clipped|raw model'
+    '|masked|solve/Rosenbrock|within bounds|masks|frozen.*first.*clipped'
+    '|raw model'
 )
 
 

@@ -171,7 +171,9 @@ class ExplicitAxesTest(parameterized.TestCase):
   def test_all_that_works_on_one_device_works(self, label, kind, is_set):
     self._compare(label, kind, is_set)
 
-  @parameterized.parameters('masked_lbfgs', 'optax.contrib.galore')
+  @parameterized.parameters(
+      'masked_lbfgs', 'optax.contrib.galore', 'optax.contrib.lbfgsb'
+  )
   def test_what_is_ours(self, label):
     self._compare(label, 'two axes', True)
 

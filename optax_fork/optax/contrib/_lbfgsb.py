@@ -8,23 +8,22 @@ to them. The search runs along the projected path, so each trial is inside.
 """
 
 from collections.abc import Callable
+import contextlib
 import functools
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from optax._src import base
 from optax._src import linesearch
 from optax._src.models import seam
 from optax._src.models import views
 from optax._src import transform
 from optax._src import tree_differences
+from optax.transforms import _masking
 import optax.tree
 
 # pylint: disable=protected-access
-
-_Bounds = list[Optional[tuple[jax.Array, jax.Array]]]  # One for each leaf.
 
 
 class LBFGSBState(NamedTuple):
@@ -185,25 +184,28 @@ def lbfgsb(
     leaves, treedef = jax.tree.flatten(params)
     x = [jnp.asarray(p) for p in leaves]
     g = jax.tree.leaves(updates)
-    # Its direction, which heeds no bounds, is not computed in a jitted step.
-    _, new_memory = memory.update(
+    direction, new_memory = memory.update(
         updates, transform.ScaleByLBFGSState(*state[1:7]), params
     )
-    d = _direction(
-        x,
-        g,
-        bounds,
-        jax.tree.leaves(new_memory.diff_params_memory),
-        jax.tree.leaves(new_memory.diff_updates_memory),
-        new_memory.weights_memory,
-        state.count,
-    )
+    if any(b is not None for b in bounds):  # A jitted step has no other one.
+      d = _direction(
+          x,
+          g,
+          bounds,
+          jax.tree.leaves(new_memory.diff_params_memory),
+          jax.tree.leaves(new_memory.diff_updates_memory),
+          new_memory.weights_memory,
+          state.count,
+      )
+    else:
+      d = [-u for u in jax.tree.leaves(direction)]
 
     def step_to(step_size):
-      target = _clip([p + step_size * u for p, u in zip(x, d)], bounds)
+      scaled = optax.tree.cast_like(optax.tree.scale(step_size, d), x)
+      ends = _clip([p + u for p, u in zip(x, scaled)], bounds)
       return [
-          step_size * u if b is None else _exact_update(p, t, b)
-          for p, u, t, b in zip(x, d, target, bounds)
+          u if b is None else _exact_update(p, end, b)
+          for p, u, end, b in zip(x, scaled, ends, bounds)
       ]
 
     def value_and_slope(step_size, **kwargs):
@@ -239,7 +241,8 @@ def lbfgsb(
         ),
         start._replace(done=is_outside),
     )
-    has_moved = (end.done | (end.safe_stepsize > 0)) & ~is_outside
+    has_decreased = (end.safe_stepsize > 0) | (end.decrease_error <= 0)
+    has_moved = has_decreased & ~is_outside
     pick = functools.partial(optax.tree.where, has_moved)
     step_size = pick(end.stepsize, 0.0)
     new_updates = step_to(step_size)
@@ -326,10 +329,8 @@ def _direction(x, g, bounds, s_memory, y_memory, weights, count):
   # The two loops of L-BFGS, on what is free of each pair.
   def right(vector, i):
     s, y = pair(i, free)
-    weight = jnp.maximum(weights[i], 0)
-    if any(m is not None for m in free):
-      curvature = _vdot(s, y)
-      weight = jnp.where(is_curved(curvature, i), 1 / curvature, 0)
+    curvature = _vdot(s, y)
+    weight = jnp.where(is_curved(curvature, i), 1 / curvature, 0)
     alpha = weight * _vdot(s, vector)
     new = optax.tree.add_scale(vector, -alpha, y)
     return optax.tree.cast_like(new, vector), (weight, alpha)
@@ -358,47 +359,55 @@ def _direction(x, g, bounds, s_memory, y_memory, weights, count):
 
 def _get_bounds(
     lower: Any, upper: Any, params: base.Params, check_values: bool = False
-) -> _Bounds:
-  """Gets the bounds of each param, and None where it has none.
+) -> list[Any]:
+  """Gets the bounds of what the optimizer sees of the params.
 
   Args:
-    lower: what the user gave, a prefix of all params.
+    lower: what the user gave for all params.
     upper: the same.
     params: what the optimizer sees of the params.
     check_values: whether to look at numbers, too.
+
+  Returns:
+    A pair for each leaf, or None where it has no bound.
   """
-  calls = seam.calls()
-  whole = calls[0].params if calls else params
-  whole = whole if views.is_part_of(params, whole) else params
-  lows, highs = (
-      _for_each_leaf(bound, name, whole, params)
+  found = [
+      _for_each_leaf(bound, name, params)
       for bound, name in ((lower, 'lower'), (upper, 'upper'))
-  )
+  ]
   bounds = []
   paths = jax.tree_util.tree_leaves_with_path(params)
-  for (keys, leaf), low, high in zip(paths, lows, highs):
+  for (keys, leaf), given in zip(paths, zip(*found)):
+    if all(bound is None for bound in given):
+      bounds.append(None)
+      continue
     where = jax.tree_util.keystr(keys)
-    pair = _get_limit(low, f'lower{where}', leaf, -jnp.inf), _get_limit(
-        high, f'upper{where}', leaf, jnp.inf
-    )
-    is_traced = any(isinstance(b, jax.core.Tracer) for b in pair)
-    if check_values and not is_traced:
-      values = [np.asarray(b) for b in pair]
-      for value, name in zip(values, ('lower', 'upper')):
-        if np.isnan(value).any():
-          raise ValueError(f'{name}{where} is NaN. Give None for no bound.')
-      if (values[0] > values[1]).any():
+    is_known = not any(isinstance(b, jax.core.Tracer) for b in given)
+    known = jax.ensure_compile_time_eval
+    with known() if is_known else contextlib.nullcontext():
+      low, high = (
+          limit if bound is None else _get_limit(bound, name + where, leaf)
+          for bound, name, limit in zip(
+              given, ('lower', 'upper'), (-jnp.inf, jnp.inf)
+          )
+      )
+      if check_values and is_known and not jnp.all(low <= high):
         raise ValueError(
-            f'lower{where} is above upper{where}: no value is between them.'
+            f'lower{where} is above upper{where}, or one of them is NaN. Give'
+            ' None for no bound.'
         )
-    bounds.append(None if low is None and high is None else pair)
+    bounds.append((low, high))
   return bounds
 
 
-def _for_each_leaf(bound, name, whole, params):
+def _for_each_leaf(bound, name, params):
   """Lists a bound, or None, for each leaf that the optimizer sees."""
   if not jax.tree.leaves(params):
     return []
+  calls = seam.calls()
+  whole = calls[0].params if calls else params
+  whole = whole if views.is_part_of(params, whole) else params
+  bound = _masking._resolve(bound, whole)
   try:
     found = views.at_each_leaf(bound, whole)
   except Exception as error:
@@ -408,32 +417,31 @@ def _for_each_leaf(bound, name, whole, params):
   paths = jax.tree_util.tree_leaves_with_path(whole, is_leaf=views.is_hole)
   table = {jax.tree_util.keystr(k): b for (k, _), b in zip(paths, found)}
   paths = jax.tree_util.tree_leaves_with_path(params)
-  bounds = [table[jax.tree_util.keystr(keys)] for keys, _ in paths]
-  return [None if views.is_hole(b) else b for b in bounds]
+  found = [table[jax.tree_util.keystr(keys)] for keys, _ in paths]
+  return [None if views.is_hole(b) else b for b in found]
 
 
-def _get_limit(bound, place, leaf, default):
-  """Gets one bound of a param, of its dtype."""
-  dtype = jnp.result_type(leaf)
-  if bound is None:
-    return jnp.asarray(default, jnp.finfo(dtype).dtype)
+def _get_limit(bound, place, leaf):
+  """Gets one bound of a param, in its dtype."""
+  dtype, shape = jnp.result_type(leaf), jnp.shape(leaf)
   if jnp.issubdtype(dtype, jnp.complexfloating):
     raise ValueError(f'{place} is for a complex param, which has no order.')
   try:
-    bound = jnp.asarray(bound)
-  except TypeError as error:
+    array = jnp.asarray(bound)
+    is_real = not jnp.issubdtype(array.dtype, jnp.complexfloating)
+  except TypeError:
+    is_real = False
+  if not is_real:
     raise ValueError(
-        f'{place} is {tree_differences.show(bound)}, but a bound is a number,'
-        ' an array or None.'
-    ) from error
-  if bound.shape not in ((), jnp.shape(leaf)):
-    raise ValueError(
-        f'{place} has the shape {bound.shape}, but the param has'
-        f' {jnp.shape(leaf)}. Give an array of that shape, or a number.'
+        f'{place} is {tree_differences.show(bound)}, but a bound is a real'
+        ' number, an array of such, or None.'
     )
-  if jnp.issubdtype(bound.dtype, jnp.complexfloating):
-    raise ValueError(f'{place} is complex, but a bound is a real number.')
-  return bound.astype(dtype)
+  if array.shape not in ((), shape):
+    raise ValueError(
+        f'{place} has the shape {array.shape}, but the param has {shape}.'
+        ' Give an array of that shape, or a number.'
+    )
+  return array.astype(dtype)
 
 
 def _clip(leaves, bounds):

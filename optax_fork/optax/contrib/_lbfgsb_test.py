@@ -318,17 +318,18 @@ class LBFGSBTest(parameterized.TestCase):
       ({'w': np.zeros(2), 'b': None}, None, r"lower\['w'\] has the shape"),
       (None, {'w': 0, 'b': np.zeros((1, 2))}, r"upper\['b'\] has the shape"),
       ({'w': 2, 'b': None}, {'w': 1, 'b': 0}, r"lower\['w'\] is above"),
-      (0, {'w': 1, 'b': _INF * np.array([-1, 1])}, r"lower\['b'\] is above"),
-      (None, {'w': None, 'b': np.nan}, r"upper\['b'\] is NaN"),
+      (0, {'w': 1, 'b': np.array([-1, 1])}, r"lower\['b'\] is above"),
+      (None, {'w': None, 'b': np.nan}, r"upper\['b'\], or .* NaN"),
       ({'w': 0}, None, 'lower is not a prefix'),
       ({'w': [0, 1], 'b': 0}, None, r"lower\['w'\] is list"),
-      ('zero', None, r"lower\['b'\] is 'zero'.*a number"),
-      ({'w': 1j, 'b': 0}, None, r"lower\['w'\] is complex"),
+      ('zero', None, r"lower\['b'\] is 'zero'.*real"),
+      ({'w': 1j, 'b': 0}, None, r"lower\['w'\] is 1j.*real"),
   )
   def test_error_names_the_leaf(self, lower, upper, error):
     params = {'w': jnp.ones(3), 'b': jnp.ones(2)}
-    with self.assertRaisesRegex(ValueError, error):
-      _lbfgsb.lbfgsb(lower, upper).init(params)
+    for init in (lambda solver: solver.init, lambda s: jax.jit(s.init)):
+      with self.assertRaisesRegex(ValueError, error):
+        init(_lbfgsb.lbfgsb(lower, upper))(params)
 
   def test_error_of_memory_size(self):
     with self.assertRaisesRegex(ValueError, 'memory_size'):
