@@ -9,8 +9,10 @@ import io
 import itertools
 import pathlib
 import re
+from unittest import mock
 
 from absl.testing import parameterized
+import jax
 import numpy as np
 
 _DOCS = pathlib.Path(__file__).resolve().parents[2] / 'docs'
@@ -61,6 +63,13 @@ class DocsTest(parameterized.TestCase):
   @parameterized.named_parameters(_programs())
   def test_program(self, code):
     self.run_program(code)
+
+  @parameterized.named_parameters(
+      program for program in _programs() if 'several-devices' in program[0]
+  )
+  def test_program_on_four_devices(self, code):
+    with mock.patch.object(jax, 'devices', lambda four=jax.devices()[:4]: four):
+      self.run_program(code)
 
   @parameterized.parameters('print(1)\n# 2', 'print(1)', 'x = 1\n# 1')
   def test_wrong_output_fails(self, code):
