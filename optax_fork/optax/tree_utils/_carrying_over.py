@@ -116,7 +116,7 @@ def _find_states(old: Any, new: Any, keys: Any = ()) -> Iterator[Any]:
 
 
 def _is_state(x: Any) -> bool:
-  """Whether it is a state of Optax, or holds one and cannot be params."""
+  """Whether it is a state of Optax, or a chain or wrapper that holds one."""
   if type(x).__module__.startswith('optax.'):
     return not views.is_hole(x)
   is_open = isinstance(x, tuple) or dataclasses.is_dataclass(x)
