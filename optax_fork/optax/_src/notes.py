@@ -94,9 +94,11 @@ def _of_update(updates, params, hidden):
         ' the optimizer calls a function of all params, such as a loss, it has'
         ' to come as `update(value_fn=loss)`.'
     )
+  if leaf_kinds.is_raw(params):
+    return None  # `init` warns of Python floats.
   leaves = jax.tree_util.tree_leaves_with_path(params, views.is_hole)
   for (keys, leaf), update in zip(leaves, views.at_each_leaf(updates, params)):
-    if type(leaf) is float and update is None and not leaf_kinds.is_raw(params):
+    if leaf.__class__ is float and update is None:
       return (
           f'{leaf} at {tree_differences.show_path(keys)!r} is a Python float'
           ' beside arrays, so it counts as a param, but it has no gradient.'
