@@ -424,6 +424,14 @@ class RawModelsTest(parameterized.TestCase):
     with self.assertRaises(TypeError):
       new.update(grads, state, params)
 
+  def test_projection_of_an_integer(self):
+    tree = {'w': jnp.full(2, 3.0), 'n': jnp.array(4), 'on': True, 'rate': 2.0}
+    for library, w in ((pristine.load(), 3 / 39**0.5), (optax, 0.5**0.5)):
+      found = library.projections.projection_l2_ball(tree)
+      np.testing.assert_allclose(found['w'], w, rtol=1e-6)
+      is_kept = [found[k] is tree[k] for k in ('n', 'on', 'rate')]
+      self.assertEqual(is_kept, [library is optax] * 3)
+
   def test_python_integer_in_averages(self):
     make = lambda i: {
         'w': jnp.full(2, i, jnp.float32),
