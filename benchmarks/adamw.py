@@ -108,6 +108,34 @@ def _ready(
   return ready
 
 
+def _low(layout: Layout, kind: str) -> engine.Ready:
+  """Returns a step whose gradients and next model are in bfloat16."""
+  optax = engine.optax_of(engine.FORK)
+  cast = functools.partial(optax.tree.cast, dtype=jnp.bfloat16)
+  tx = optax.adamw(_RATE)
+  if kind == 'master_weights':
+    tx = optax.contrib.master_weights(tx)
+  # Float32 params are the model as soon as they are cast.
+  model = cast if kind == 'float32 params' else lambda params: ()
+
+  def step(carry, state, grads):
+    params, _ = carry
+    updates, state = tx.update(grads, state, params)
+    params = optax.apply_updates(params, updates)
+    return (params, model(params)), state
+
+  params, grads = layout.arrays(0), cast(layout.arrays(1))
+  params = params if kind == 'float32 params' else cast(params)
+  carry, state = (params, model(params)), tx.init(params)
+  kept = sum(x.nbytes for x in jax.tree.leaves((carry, state)))
+  jitted = jax.jit(step, donate_argnums=(0, 1))
+  ready = engine.stepping(jitted, carry, state, grads)
+  ready.answer = None if kind == 'bfloat16' else cast(ready.answer[0])
+  size = sum(x.size for x in jax.tree.leaves(params))
+  ready.details = {'bytes of a param': round(kept / size)}
+  return ready
+
+
 def _torch(layout: Layout) -> engine.Ready:
   """Returns PyTorch's AdamW with a group that decays, and one that doesn't."""
   import torch  # pylint: disable=import-outside-toplevel
@@ -165,6 +193,10 @@ def cases(quick: bool) -> Iterator[engine.Case]:
     # Compiled, all kinds of masks are the same.
     yield _case('step', layout, 'mask tree')
   yield _case('step', layouts[-1], 'injected')
+  kinds = 'float32 params', 'master_weights', 'bfloat16'
+  ready = {kind: functools.partial(_low, layouts[0], kind) for kind in kinds}
+  name = f'adamw bfloat16/step, {layouts[0].name}'
+  yield engine.Case(name, ready, kinds[0], tolerance=1e-2)
   for measure in ('eager step', 'init', 'trace and lower', 'compile'):
     for layout in layouts:
       yield _case(measure, layout, 'mask tree')

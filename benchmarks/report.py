@@ -105,8 +105,10 @@ def cost(results: dict[str, Any]) -> list[str]:
 
 
 def _notes(result: engine.Record) -> str:
-  """Returns how a solve went."""
+  """Returns how a solve went, or what is kept."""
   details = result['details']
+  if 'bytes of a param' in details:
+    return f'{details["bytes of a param"]} bytes of a param'
   if 'iterations' not in details:
     return ''
   each = 1000 * result['time']['median'] / max(details['iterations'], 1)
