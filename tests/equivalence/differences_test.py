@@ -283,6 +283,28 @@ class ViewsTest(parameterized.TestCase):
       missed.append(state.info.decrease_error / state.learning_rate)
     self.assertEqual(missed, [256.0, 272.0])
 
+  @pytest.mark.full  # Other tests compile without fusing.
+  @pytest.mark.sent
+  def test_rounding_of_the_first_trial(self):
+    x, grads = jnp.linspace(-0.3, 0.3, 64), []
+    loss = lambda x: jnp.sum(jnp.tanh(10 * x))
+    for library in (pristine.load(), optax):
+      search = library.scale_by_zoom_linesearch(
+          20, initial_guess_strategy='one'
+      )
+      tx = library.chain(library.sgd(0.3), search)
+
+      @jax.jit
+      def grad_after(x, tx=tx):
+        value, grad = jax.value_and_grad(loss)(x)
+        return tx.update(
+            grad, tx.init(x), x, value=value, grad=grad, value_fn=loss
+        )[1][1].grad
+
+      grads.append(grad_after(x))
+    self.assertFalse(jnp.array_equal(*grads))
+    np.testing.assert_allclose(*grads, rtol=1e-4, atol=1e-5)
+
   @pytest.mark.sent
   def test_state_without_schedule_free(self):
     with self.assertRaises(AttributeError):
