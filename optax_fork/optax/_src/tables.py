@@ -6,15 +6,7 @@ from typing import Any
 
 
 def align_columns(rows: list[list[str]], sides: str) -> list[str]:
-  """Writes rows of cells in columns, each on its side.
-
-  Args:
-    rows: the cells.
-    sides: the side of each column that its cells are on, ``<`` or ``>``.
-
-  Returns:
-    A line for each row.
-  """
+  """Writes rows of cells in columns, each on its side, ``<`` or ``>``."""
   widths = [max(map(len, column)) for column in zip(*rows)]
   columns = [f'{{:{side}{width}}}' for side, width in zip(sides, widths)]
   return ['  '.join(columns).format(*row).rstrip() for row in rows]
