@@ -88,7 +88,7 @@ def lbfgsb(
     lower: the least value of each param. A number for all of them, or a tree
       that is a prefix of the params, such as a dict or a module. Its leaves are
       numbers, arrays of the shape of the param, and ``None`` where there is no
-      bound.
+      bound. A function from the params to such a tree may be given, too.
     upper: the greatest value of each param, in the same way.
     memory_size: number of past steps from which the curvature is estimated.
     max_linesearch_steps: at most that many evaluations in each step.
@@ -200,6 +200,12 @@ def lbfgsb(
     else:
       d = [-u for u in jax.tree.leaves(direction)]
 
+    old_grad, old_aux = linesearch._split_aux(grad)
+    old = jax.tree.leaves(old_grad), old_aux
+    slope = _vdot(d, old[0])
+    # Params stay where a gradient is NaN.
+    slope, *d = [jnp.where(jnp.isfinite(slope), u, 0) for u in (slope, *d)]
+
     def step_to(step_size):
       scaled = optax.tree.cast_like(optax.tree.scale(step_size, d), x)
       ends = _clip([p + u for p, u in zip(x, scaled)], bounds)
@@ -221,8 +227,6 @@ def lbfgsb(
       slope = _vdot(optax.tree.conj(new_grad), moving)
       return new_value, linesearch.GradAndAux(slope, (new_grad, new_aux))
 
-    old_grad, old_aux = linesearch._split_aux(grad)
-    old = jax.tree.leaves(old_grad), old_aux
     is_outside = _largest(step_to(0.0)) > 0
     # The search sees a function of the step size.
     one = jnp.ones_like(state.value)
@@ -230,9 +234,7 @@ def lbfgsb(
         one,
         0 * one,
         value=value,
-        grad=linesearch.GradAndAux(
-            _vdot(d, old[0]).astype(one.dtype), old
-        ),
+        grad=linesearch.GradAndAux(slope.astype(one.dtype), old),
     )
     end = jax.lax.while_loop(
         is_searching,

@@ -174,6 +174,21 @@ class LBFGSBTest(parameterized.TestCase):
     np.testing.assert_array_equal(x[:3], lower[:3])
     self.assertLess(state.projected_grad_norm, 1e-3)
 
+  def test_search_has_the_slope_of_what_moves(self):
+    """The first param is at its bound at once, the second far from its goal."""
+    fn = lambda x: -10 * x[0] + 0.01 * (x[1] - 100) ** 2
+    solver, x = _lbfgsb.lbfgsb(None, jnp.asarray([1.0, _INF])), jnp.zeros(2)
+    x, state = jax.jit(_step(solver, fn))(x, solver.init(x))
+    self.assertEqual(x[0], 1)
+    self.assertLessEqual(state.info.num_linesearch_steps, 2)
+
+  def test_params_stay_where_a_gradient_is_none(self):
+    fn = lambda x: jnp.sum(jnp.sqrt(x - 1))  # NaN at the start.
+    solver, x = _lbfgsb.lbfgsb(0, 5), jnp.asarray([0.5, 2.0])
+    moved, state = jax.jit(_step(solver, fn))(x, solver.init(x))
+    np.testing.assert_array_equal(moved, x)
+    self.assertGreater(state.info.decrease_error, 0)
+
   def test_params_outside_are_projected_first(self):
     fn = lambda x: jnp.sum(x - 2 * jnp.log(x))  # NaN outside.
     solver = _lbfgsb.lbfgsb(1e-3, 5)
@@ -219,12 +234,12 @@ class LBFGSBTest(parameterized.TestCase):
             masks.labels({'a/.*': 'x'}, default='y'),
         ),
         'selective': lambda solver: _freezing.selective_transform(
-            solver, train_mask=first
+            solver, train_mask={'a': True, 'b': False, 'fn': 0, 'size': 0}
         ),
     }[name]
     model = {
         'a': {'x': jnp.ones(3), 'y': jnp.ones((2,))},
-        'b': jnp.ones(2),
+        'b': {'z': jnp.ones(2)},
         'fn': jnp.tanh,
         'size': 3,
     }
@@ -234,11 +249,12 @@ class LBFGSBTest(parameterized.TestCase):
       return (
           jnp.sum((model['fn'](x) + 0.5) ** 2)
           + jnp.sum((model['a']['y'] - 3) ** 2)
-          + jnp.sum(model['b'] ** 2)
+          + jnp.sum(model['b']['z'] ** 2)
       )
 
-    lower = {'a': {'x': 0.1, 'y': None}, 'b': 0.25, 'fn': None, 'size': None}
-    solver = wrap(_lbfgsb.lbfgsb(lower, {**lower, 'a': 2.0, 'b': None}))
+    lower = masks.labels({'a/x': 0.1, 'b/z': 0.25}, default=None)
+    upper = {'a': 2.0, 'b': {'z': None}, 'fn': jnp.tanh, 'size': 3}
+    solver = wrap(_lbfgsb.lbfgsb(lower, upper))
     state = solver.init(model)
     params = masks.params(model)
     step = jax.jit(lambda params, state: _take(
@@ -249,7 +265,7 @@ class LBFGSBTest(parameterized.TestCase):
     np.testing.assert_array_equal(params['a']['x'], jnp.full(3, 0.1))
     np.testing.assert_array_equal(params['a']['y'], jnp.full(2, 2.0))
     np.testing.assert_array_equal(
-        params['b'], jnp.full(2, 0.25 if name == 'bare' else 1.0)
+        params['b']['z'], jnp.full(2, 0.25 if name == 'bare' else 1.0)
     )
     self.assertLess(optax.tree.get(state, 'projected_grad_norm'), 1e-4)
 
