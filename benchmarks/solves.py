@@ -16,6 +16,8 @@ import numpy as np
 _MEMORY = 10
 _MANY = 10**5
 _TOLERANCE = 1e-7  # Of the largest element of the gradient.
+_BATCH = 32  # Problems under `vmap`, each for as many steps.
+_STEPS = 20
 
 
 class Problem(NamedTuple):
@@ -117,6 +119,35 @@ def _optax(library: str, problem: Problem, flat=False) -> engine.Ready:
   return _ready(solve, problem)
 
 
+def _batch(library: str) -> engine.Ready:
+  """Solves logistic regressions of 10 params by 20 steps under `vmap`."""
+  optax = engine.optax_of(library)
+  optimizer = optax.lbfgs(memory_size=_MEMORY)
+  generator = np.random.default_rng(0)
+  data = jnp.asarray(generator.standard_normal((_BATCH, 200, 10)))
+  sign = jnp.asarray(generator.choice([-1.0, 1.0], (_BATCH, 200)))
+
+  def solve(x, sign):
+    def value(w):
+      return jnp.mean(jax.nn.softplus(-sign * (x @ w))) + 1e-3 * jnp.sum(w**2)
+
+    def step(carry, _):
+      params, state = carry
+      loss, grads = optax.value_and_grad_from_state(value)(params, state=state)
+      updates, state = optimizer.update(
+          grads, state, params, value=loss, grad=grads, value_fn=value
+      )
+      return (optax.apply_updates(params, updates), state), None
+
+    start = jnp.zeros(x.shape[1])
+    first = start, optimizer.init(start)
+    return jax.lax.scan(step, first, None, _STEPS)[0][0]
+
+  compiled = jax.jit(jax.vmap(solve))
+  run = lambda: jax.block_until_ready(compiled(data, sign))
+  return engine.Ready(run, answer=np.asarray(run()))
+
+
 def _jaxopt(problem: Problem) -> engine.Ready:
   import jaxopt
 
@@ -192,3 +223,12 @@ def cases(quick: bool) -> Iterator[engine.Case]:
         # In float32, some line searches do not get to a small gradient.
         x64=True,
     )
+  yield engine.Case(
+      f'solve/{_BATCH} logistic regressions, vmap',
+      {
+          library: functools.partial(_batch, library)
+          for library in (engine.FORK, engine.PRISTINE)
+      },
+      tolerance=1e-3,
+      x64=True,
+  )
