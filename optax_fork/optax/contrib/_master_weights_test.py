@@ -115,7 +115,7 @@ class MasterWeightsTest(parameterized.TestCase):
           {'a': 'x', 'b': 'y'},
       ),
       lambda tx: master_weights(optax.flatten(tx)),
-      lambda tx: optax.inject_hyperparams(master_weights)(tx),
+      optax.inject_hyperparams(master_weights),
       lambda tx: master_weights(optax.inject_hyperparams(optax.sgd)(2.0**-12)),
       lambda tx: master_weights(
           optax.MultiSteps(tx, 2).gradient_transformation()
