@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Carry a state over: it goes on whole, or it starts fresh."""
 
-from collections.abc import Iterator
 import dataclasses
 from typing import Any
 
@@ -11,7 +10,6 @@ import jax.numpy as jnp
 import optax  # Its parts import this module.
 from optax._src import tables
 from optax._src import tree_differences
-from optax._src.models import views
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -39,8 +37,9 @@ def carry_over(old: Any, new: Any) -> CarriedOver:
   """Carries a state over, where other params are trained.
 
   Each label of :func:`optax.partition` has a state, and what is outside of all
-  labels is one. It goes on whole if its leaves have the same paths and shapes
-  in both, else it starts fresh whole. So new params need a label of their own.
+  labels is one, with partitions that stand side by side. It goes on whole if
+  its leaves have the same paths and shapes in both, and what is around it goes
+  on. Otherwise it starts fresh whole. So new params need a label of their own.
   Only states are compared: that of Adam would go on as that of Adamax.
 
   Args:
@@ -56,51 +55,49 @@ def carry_over(old: Any, new: Any) -> CarriedOver:
 
   Examples:
     >>> import optax
-    >>> params, labels = {'a': 1.0, 'b': 2.0}, {'a': 'x', 'b': 'y'}
-    >>> make = lambda tx: optax.partition({'x': tx, 'y': optax.adam(1)}, labels)
-    >>> old = make(optax.set_to_zero()).init(params)
-    >>> optax.tree.carry_over(old, make(optax.adam(1)).init(params))
+    >>> make = lambda tx: optax.partition({0: tx, 1: optax.adam(1)}, [0, 1])
+    >>> old = make(optax.set_to_zero()).init([1.0, 2.0])
+    >>> optax.tree.carry_over(old, make(optax.adam(1)).init([1.0, 2.0]))
     what     state           leaves
-    fresh    inner_states/x       3
-    carried  inner_states/y       3
+    fresh    inner_states/0       3
+    carried  inner_states/1       3
 
   References:
-    Asked for in `flax#4423 <https://github.com/google/flax/issues/4423>`_ and
-    `orbax#487 <https://github.com/google/orbax/issues/487>`_.
+    Asked for in `flax#4423 <https://github.com/google/flax/issues/4423>`_.
   """
-  leaves, treedef = jax.tree_util.tree_flatten_with_path(new)
-  olds, news = dict(jax.tree_util.tree_leaves_with_path(old)), dict(leaves)
-  if len(news) < len(leaves):
-    raise ValueError('A node of the new state has two children with one key.')
+  olds, news = map(dict, map(jax.tree_util.tree_leaves_with_path, (old, new)))
+  if len(olds) + len(news) < len(jax.tree.leaves((old, new))):
+    raise ValueError('A node of a state has two children with one key.')
   both = {k: _take(olds[k], news[k]) for k in news if k in olds}
   parts = {place: [] for place in _find_states(old, new)}
   for path in news | olds:
     parts[max((p for p in parts if path[: len(p)] == p), key=len)].append(path)
-
-  taken, found = {}, {'carried': (), 'fresh': (), 'dropped': ()}
+  begun = [k for k in parts if any(both.get(path) is None for path in parts[k])]
+  is_fresh = lambda path: any(path[: len(place)] == place for place in begun)
+  if begun and all(map(is_fresh, both)):
+    lost = next(path for path in parts[begun[0]] if both.get(path) is None)
+    raise _unlike(
+        lost, olds.get(lost), news.get(lost), 'so nothing goes on. What is to go'
+        ' on needs a label of its own in `optax.partition`, and the same around.'
+    )
   show, rows = tree_differences.show_path, [['what', 'state', 'leaves']]
+  found = {'carried': (), 'fresh': (), 'dropped': ()}
+  fresh, carried = {'dropped': olds, 'fresh': news}, {'carried': olds}
   for place, part in parts.items():
-    differs = any(both.get(path) is None for path in part)
-    kinds = {'dropped': olds, 'fresh': news} if differs else {'carried': olds}
-    taken |= {} if differs else {path: both[path] for path in part}
-    for what, tree in kinds.items():
+    for what, tree in (fresh if is_fresh(place) else carried).items():
       if some := [show(path) for path in part if path in tree]:
         found[what] += (*some,)
         rows.append([what, show(place) or '.', str(len(some))])
-  if not taken and (lost := [k for k in news | olds if both.get(k) is None]):
-    raise _unlike(
-        lost[0], olds.get(lost[0]), news.get(lost[0]), 'so nothing goes on.'
-        ' What is to go on needs a label of its own in `optax.partition`.'
-    )
-  state = treedef.unflatten(taken.get(path, x) for path, x in leaves)
-  return CarriedOver(state, **found, _rows=rows)
+  take = lambda path, x: x if is_fresh(path) else both[path]
+  return CarriedOver(jax.tree.map_with_path(take, new), **found, _rows=rows)
 
 
-def _find_states(old: Any, new: Any, keys: Any = ()) -> Iterator[Any]:
+def _find_states(old: Any, new: Any, keys: Any = ()) -> Any:
   """Yields the paths of states, or raises an error at another optimizer."""
   yield keys
   if not jax.tree.leaves(old) or not jax.tree.leaves(new):
     return
+  partitions = []
   is_leaf = lambda x: isinstance(x, optax.PartitionState) or not _is_state(x)
   for path, x, y, error in tree_differences.walk(new, old, is_leaf, keys):
     if error or is_leaf(x) != is_leaf(y) or _is_state(x) != _is_state(y):
@@ -108,17 +105,20 @@ def _find_states(old: Any, new: Any, keys: Any = ()) -> Iterator[Any]:
           path, y, x, 'which is of another optimizer: it needs another label in'
           ' `optax.partition`, or set what both have with `optax.tree.set`.'
       )
-    if isinstance(x, optax.PartitionState):
+    if isinstance(x, optax.PartitionState) and jax.tree.leaves((x, y)):
       path += (jax.tree_util.GetAttrKey('inner_states'),)
-      for label in x.inner_states | y.inner_states:
-        states = (z.inner_states.get(label) for z in (y, x))
-        yield from _find_states(*states, path + (jax.tree_util.DictKey(label),))
+      partitions.append((path, y.inner_states, x.inner_states))
+  for path, olds, news in partitions:
+    for label in news | olds:
+      place = path + (jax.tree_util.DictKey(label),)
+      places = [*_find_states(olds.get(label), news.get(label), place)]
+      yield from places if len(partitions) == 1 else ()
 
 
 def _is_state(x: Any) -> bool:
   """Whether it is a state of Optax, or a chain or wrapper that holds one."""
   if type(x).__module__.startswith('optax.'):
-    return not views.is_hole(x)
+    return not isinstance(x, optax.MaskedNode)
   is_open = isinstance(x, tuple) or dataclasses.is_dataclass(x)
   children = [child for key, child in tree_differences.open_node(x)[0] if key]
   return bool(children) and (any if is_open else all)(map(_is_state, children))

@@ -104,14 +104,29 @@ class CarryOverTest(parameterized.TestCase):
 
   def test_what_is_outside_of_labels_is_one_state(self):
     tx = optax.MultiSteps(_labels(_ADAM), 2)
-    old, new = _train(tx, _BODY), tx.init(_BOTH)
-    state = optax.tree.carry_over(old, new).state
-    self.assertTrue(_is_taken(state.acc_grads, new.acc_grads))
-    self.assertEqual((state.mini_step, state.gradient_step), (0, 0))
-    bodies = [x.inner_opt_state.inner_states['body'] for x in (state, old)]
-    self.assertTrue(_is_taken(*bodies))
+    old = _train(tx, _BODY)
     same = optax.tree.carry_over(old, tx.init(_BODY)).state
     self.assertTrue(_is_taken(same, old))
+    inner = (x.inner_opt_state for x in (old, tx.init(_BOTH)))
+    self.assertLen(optax.tree.carry_over(*inner).carried, 3)
+
+  @parameterized.parameters(
+      # Fresh moments beside an old schedule would be neither old nor new.
+      (optax.chain(_ADAM, _labels(_COUNT, _COUNT)), '0/0/mu/head'),
+      (optax.chain(_labels(_COUNT, _COUNT), _ADAM), '1/0/mu/head'),
+      (optax.chain(optax.partition({0: _ADAM, 1: _ADAM}, lambda p: {
+          k: x.ndim % 2 for k, x in p.items()
+      }), _labels(_COUNT, _COUNT)), '0/inner_states/1/inner_state/0/mu/head'),
+      (optax.MultiSteps(_labels(_ADAM), 2), 'acc_grads/head'),
+      (optax.contrib.schedule_free(_labels(_ADAM), 0.1), 'z/head'),
+      # Adam of params that hold labels.
+      (_ADAM._replace(init=lambda params: _ADAM.init(
+          _Wrapper(jnp.ones(2), _labels(_ADAM).init(params))
+      )), '0/mu/inner/inner_states/head/inner_state/0/mu/head'),
+  )  # fmt: skip
+  def test_a_label_goes_on_with_what_is_around_it(self, tx, place):
+    with self.assertRaisesRegex(ValueError, f"^At '{place}', .* goes on"):
+      optax.tree.carry_over(_train(tx, _BODY), tx.init(_BOTH))
 
   def test_labels_that_freeze_or_that_one_state_has(self):
     frozen, trained = _labels(optax.set_to_zero()), _labels(_ADAM)
@@ -191,9 +206,10 @@ class CarryOverTest(parameterized.TestCase):
           search(9).init(_BODY), search(9, store_grad=True).init(_BODY)
       )
     self.assertEqual(optax.tree.carry_over((), ()).carried, ())
-    twins = _ADAM.init(_Twins(_BOTH.values()))
-    with self.assertRaisesRegex(ValueError, 'two children with one key'):
-      optax.tree.carry_over(twins, twins)
+    twins, one = (_ADAM.init(_Twins(x.values())) for x in (_BOTH, _BODY))
+    for states in ((twins, one), (one, twins)):
+      with self.assertRaisesRegex(ValueError, 'two children with one key'):
+        optax.tree.carry_over(*states)
 
 
 if __name__ == '__main__':
