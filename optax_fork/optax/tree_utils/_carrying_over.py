@@ -77,8 +77,8 @@ def carry_over(old: Any, new: Any) -> CarriedOver:
   if begun and all(map(is_fresh, both)):
     lost = next(path for path in parts[begun[0]] if both.get(path) is None)
     raise _unlike(
-        lost, olds.get(lost), news.get(lost), 'so nothing goes on. What is to go'
-        ' on needs a label of its own in `optax.partition`, and the same around.'
+        lost, olds.get(lost), news.get(lost), 'so nothing goes on. That takes'
+        ' a label of its own in `optax.partition`, and the same around it.'
     )
   show, rows = tree_differences.show_path, [['what', 'state', 'leaves']]
   found = {'carried': (), 'fresh': (), 'dropped': ()}
