@@ -9,9 +9,6 @@ from optax import contrib
 from optax._src import test_utils
 from optax._src import utils
 
-# Before JAX starts, as in `_sharding_test.py`.
-jax.config.update('jax_num_cpu_devices', 8)
-
 
 class GaLoreMeshesTest(parameterized.TestCase):
 
@@ -20,7 +17,8 @@ class GaLoreMeshesTest(parameterized.TestCase):
     if utils.parse_version(jax.__version__) < utils.parse_version('0.7.2'):
       self.skipTest('Skipping sharding-in-types test')
     mesh = jax.make_mesh(
-        (8,), ('x',), axis_types=(jax.sharding.AxisType.Explicit,)
+        (jax.device_count(),), ('x',),
+        axis_types=(jax.sharding.AxisType.Explicit,),
     )
     shapes = {'wide': (8, 16), 'tall': (24, 8), 'batch': (8, 8, 2)}
     numbers = contrib.GaLoreDimensionNumbers
