@@ -7,9 +7,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import optax  # Its parts import this module.
 from optax._src import tables
 from optax._src import tree_differences
+from optax._src.models import views
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -98,14 +98,14 @@ def _find_states(old: Any, new: Any, keys: Any = ()) -> Any:
   if not jax.tree.leaves(old) or not jax.tree.leaves(new):
     return
   partitions = []
-  is_leaf = lambda x: isinstance(x, optax.PartitionState) or not _is_state(x)
+  is_leaf = lambda x: views.is_partition_state(x) or not _is_state(x)
   for path, x, y, error in tree_differences.walk(new, old, is_leaf, keys):
     if error or is_leaf(x) != is_leaf(y) or _is_state(x) != _is_state(y):
       raise _unlike(
           path, y, x, 'which is of another optimizer: it needs another label in'
           ' `optax.partition`, or set what both have with `optax.tree.set`.'
       )
-    if isinstance(x, optax.PartitionState) and jax.tree.leaves((x, y)):
+    if views.is_partition_state(x) and jax.tree.leaves((x, y)):
       path += (jax.tree_util.GetAttrKey('inner_states'),)
       partitions.append((path, y.inner_states, x.inner_states))
   for path, olds, news in partitions:
@@ -118,7 +118,7 @@ def _find_states(old: Any, new: Any, keys: Any = ()) -> Any:
 def _is_state(x: Any) -> bool:
   """Whether it is a state of Optax, or a chain or wrapper that holds one."""
   if type(x).__module__.startswith('optax.'):
-    return not isinstance(x, optax.MaskedNode)
+    return not views.is_masked(x)
   is_open = isinstance(x, tuple) or dataclasses.is_dataclass(x)
   children = [child for key, child in tree_differences.open_node(x)[0] if key]
   return bool(children) and (any if is_open else all)(map(_is_state, children))

@@ -25,12 +25,23 @@ from optax._src.models import leaf_kinds
 
 
 _MASKED_NODES: set[type[Any]] = set()
+_PARTITION_STATES: set[type[Any]] = set()
 
 
 def masked_node(cls: type[Any]) -> type[Any]:
   """Declares, as a decorator, that nodes of a class stand for hidden parts."""
   _MASKED_NODES.add(cls)
   return cls
+
+
+def partition_state(cls: type[Any]) -> type[Any]:
+  """Declares, as a decorator, that a class has a state for each label."""
+  _PARTITION_STATES.add(cls)
+  return cls
+
+
+def is_partition_state(x: Any) -> bool:
+  return type(x) in _PARTITION_STATES
 
 
 def is_masked(x: Any) -> bool:
