@@ -77,7 +77,8 @@ def master_weights(
 
   Raises:
     ValueError: If ``dtype`` is not a float, or if ``update`` gets no params.
-    TypeError: If a param has another dtype than it had in ``init``.
+    TypeError: If a param has another dtype than it had in ``init``, or one with
+      a copy has another shape.
 
   Examples:
     >>> import jax.numpy as jnp
@@ -96,20 +97,27 @@ def master_weights(
     <https://arxiv.org/abs/1710.03740>`_, 2018
   """
   inner = base.with_extra_args_support(inner)
-  dtype = jax.dtypes.canonicalize_dtype(dtype)
+  # JAX warns of float64 that is not enabled.
+  dtype = jax.eval_shape(lambda: jnp.zeros((), dtype)).dtype
+  if not jnp.issubdtype(dtype, jnp.floating):
+    raise ValueError(f'`dtype` of `master_weights` is {dtype}: give a float.')
   to_copy = lambda x, _: jnp.asarray(x, dtype)
 
   def is_low(p):
     is_real = leaf_kinds.is_param(p) and jnp.issubdtype(p.dtype, jnp.floating)
     return is_real and jnp.finfo(p.dtype).nmant < jnp.finfo(dtype).nmant
 
+  def subtract(new, p):  # An infinity that stays is no NaN.
+    return jnp.where(new == p, jnp.zeros_like(p), new - p)
+
   def check(path, p, last):
-    wanted = p.dtype if is_low(p) else None
-    if p is not None and getattr(last, 'dtype', None) != wanted:
+    kind = lambda x: (x.dtype, x.shape) if is_low(x) else None
+    if p is not None and kind(p) != kind(last):
       raise TypeError(
-          f'params{jax.tree_util.keystr(path)} is {jnp.result_type(p)} now, and'
-          ' had another dtype in `init`. Cast it back, or make new copies:'
-          ' `tx.init(params)._replace(inner_state=state.inner_state)`.'
+          f'params{jax.tree_util.keystr(path)} is {jnp.result_type(p)} of shape'
+          f' {jnp.shape(p)} now, and was another in `init`. Change it back, or'
+          ' make new copies: `tx.init(params)`, and if shapes are the same,'
+          ' `._replace(inner_state=state.inner_state)`.'
       )
 
   def init_fn(params):
@@ -137,7 +145,7 @@ def master_weights(
     add = lambda u, _, p: (p + u).astype(p.dtype)
     master = _at_copies(add, updates, master, seen, keep=True)
     # In the dtype of the params, so that all ways to add them keep it.
-    less = lambda _, m, p: m.astype(p.dtype) - p
+    less = lambda _, m, p: subtract(m.astype(p.dtype), p)
     updates = _at_copies(less, updates, master, params)
     last = _at_copies(add, updates, last, params, keep=True)
     return updates, MasterWeightsState(inner_state, master, last)

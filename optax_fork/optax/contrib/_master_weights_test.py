@@ -186,8 +186,22 @@ class MasterWeightsTest(parameterized.TestCase):
     tx = master_weights(optax.sgd(1.0))
     with self.assertRaisesRegex(ValueError, 'not passing `params`'):
       tx.update(_LOW(1.0), tx.init(_LOW(1.0)))
-    with self.assertRaisesRegex(ValueError, 'int32'):
-      master_weights(optax.sgd(1.0), jnp.int32).init(_LOW(1.0))
+    for dtype in (jnp.int32, jnp.complex64):
+      with self.assertRaisesRegex(ValueError, jnp.dtype(dtype).name):
+        master_weights(optax.sgd(1.0), dtype)
+    with self.assertWarnsRegex(UserWarning, 'float64'):
+      master_weights(optax.sgd(1.0), jnp.float64)
+    # Such a shape would be broadcast.
+    with self.assertRaisesRegex(TypeError, r'bfloat16 of shape \(2,\) now'):
+      tx.update(jnp.ones(2, _LOW), tx.init(_LOW(1.0)), jnp.ones(2, _LOW))
+
+  @parameterized.parameters(_LOW, jnp.float8_e5m2)
+  def test_infinity_stays(self, dtype):
+    params = jnp.array([-jnp.inf, 1.0], dtype)
+    grads = jnp.array([[0.0, 0.0], [0.0, -jnp.inf], [0.0, 0.0]])
+    found, _ = _trained(master_weights(optax.sgd(1.0)), params, grads)
+    wanted = np.float32([[-np.inf, 1.0], [-np.inf, np.inf], [-np.inf, np.inf]])
+    np.testing.assert_array_equal(found.astype(jnp.float32), wanted)
 
 
 if __name__ == '__main__':
