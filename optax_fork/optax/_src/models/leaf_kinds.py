@@ -49,7 +49,7 @@ def is_numeric(leaf: Any) -> bool:
 
 def has_numbers(leaf: Any) -> bool:
   """Whether a leaf is an array of numbers or bools, not of texts or objects."""
-  is_numpy = isinstance(getattr(leaf, 'dtype', None), np.dtype)
+  is_numpy = is_array(leaf) and isinstance(leaf.dtype, np.dtype)
   return is_numpy and jnp.isdtype(leaf.dtype, ('bool', 'numeric'))
 
 
