@@ -38,13 +38,15 @@ def on_auto_axes(
       mesh = sharding.mesh
       if not mesh.explicit_axes:
         return project(*args)
-      return jax.sharding.auto_axes(
-          lambda arrays, outside: project(*arrays, dim_num, *outside),
-          axes=mesh.explicit_axes,
-          out_sharding=(
-              jax.sharding.NamedSharding(mesh, jax.P()) if whole else sharding
-          ),
-      )(arrays, project.__defaults__)
+      out = jax.sharding.NamedSharding(mesh, jax.P()) if whole else sharding
+
+      @functools.partial(
+          jax.sharding.auto_axes, axes=mesh.explicit_axes, out_sharding=out
+      )
+      def project_whole(arrays, outside):
+        return project(*arrays, dim_num, *outside)
+
+      return project_whole(arrays, project.__defaults__)
 
     return projected
 

@@ -52,7 +52,9 @@ class _Hidden(_Leaf):
 jax.tree_util.register_pytree_node(
     _Other, lambda _: ((), None), lambda *_: _Other()
 )
-jax.tree_util.register_pytree_node(_Hidden, _Hidden.flatten, lambda *_: None)
+jax.tree_util.register_pytree_node(
+    _Hidden, _Hidden.flatten, lambda *_: _Hidden()
+)
 
 
 @dataclasses.dataclass(frozen=True)

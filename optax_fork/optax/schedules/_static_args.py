@@ -8,7 +8,7 @@ import functools
 import inspect
 import re
 import sys
-from typing import Any
+from typing import Any, Optional
 import warnings
 
 import jax
@@ -141,7 +141,7 @@ def bind_static(
 
 
 def warn_of_rounding(
-    given: dict[str, Any], dtype: Any, params: base.Params = None
+    given: dict[str, Any], dtype: Any, params: Optional[base.Params] = None
 ) -> None:
   """Warns of numbers whose dtype loses what the user gave, or changes others.
 

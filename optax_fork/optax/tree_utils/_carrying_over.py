@@ -81,7 +81,7 @@ def carry_over(old: Any, new: Any) -> CarriedOver:
         ' a label of its own in `optax.partition`, and the same around it.'
     )
   show, rows = tree_differences.show_path, [['what', 'state', 'leaves']]
-  found = {'carried': (), 'fresh': (), 'dropped': ()}
+  found: dict[str, Any] = {'carried': (), 'fresh': (), 'dropped': ()}
   fresh, carried = {'dropped': olds, 'fresh': news}, {'carried': olds}
   for place, part in parts.items():
     for what, tree in (fresh if is_fresh(place) else carried).items():
