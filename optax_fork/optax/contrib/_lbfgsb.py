@@ -150,8 +150,8 @@ def lbfgsb(
   .. seealso:: the thread `optax#1187
     <https://github.com/google-deepmind/optax/issues/1187>`_.
   """
-  memory = transform.scale_by_lbfgs(memory_size)
-  search = linesearch.scale_by_zoom_linesearch(max_linesearch_steps)
+  memory: Any = transform.scale_by_lbfgs(memory_size)
+  search: Any = linesearch.scale_by_zoom_linesearch(max_linesearch_steps)
   init_search, step_search, is_searching = linesearch.zoom_linesearch(
       max_linesearch_steps
   )
@@ -236,7 +236,7 @@ def lbfgsb(
         value=value,
         grad=linesearch.GradAndAux(slope.astype(one.dtype), old),
     )
-    end = jax.lax.while_loop(
+    end: Any = jax.lax.while_loop(
         is_searching,
         functools.partial(
             step_search, value_and_grad_fn=value_and_slope, fn_kwargs=fn_kwargs
@@ -429,11 +429,10 @@ def _get_limit(bound, place, leaf):
   if jnp.issubdtype(dtype, jnp.complexfloating):
     raise ValueError(f'{place} is for a complex param, which has no order.')
   try:
-    array = jnp.asarray(bound)
-    is_real = not jnp.issubdtype(array.dtype, jnp.complexfloating)
+    array: Any = jnp.asarray(bound)
   except TypeError:
-    is_real = False
-  if not is_real:
+    array = None
+  if array is None or jnp.issubdtype(array.dtype, jnp.complexfloating):
     raise ValueError(
         f'{place} is {tree_differences.show(bound)}, but a bound is a real'
         ' number, an array of such, or None.'
