@@ -101,7 +101,7 @@ class SumsTest(parameterized.TestCase):
   def test_program_of_optax_tree_is_that_of_0_2_8(self, name):
     """Also of few leaves in L-BFGS."""
     many, few = [jnp.arange(3.0)] * 40, [jnp.arange(3.0)] * 16
-    lowered = lambda fn, x: jax.jit(lambda x: fn(x)).lower(x).as_text()
+    lowered = lambda fn, x: jax.jit(fn).lower(x).as_text()
     fns = [_SUMS[name](library.tree) for library in (pristine.load(), optax)]
     self.assertEqual(*(lowered(fn, many) for fn in fns))
     self.assertEqual(lowered(_sum(name, optax), few), lowered(fns[0], few))
