@@ -139,9 +139,9 @@ def lbfgsb(
 
   .. note::
     If params are outside of their bounds, a step moves them to the nearest
-    point inside, and searches nothing. No update may lead from a param to its
-    bound in one rounded sum, as from 1 to 1e-6: it is next to the bound then,
-    inside, and on it a step later.
+    point inside, and searches nothing. Where no update leads from a param to
+    its bound in one rounded sum, as from 1 to 1e-6, the param is next to the
+    bound, inside, and on it a step later.
 
   .. note::
     If a search finds no decrease, the params stay, ``decrease_error`` is above

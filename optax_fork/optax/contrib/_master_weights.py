@@ -67,9 +67,9 @@ def master_weights(
   Returns:
     An :class:`optax.GradientTransformationExtraArgs` whose ``update`` needs
     the params. Updates of params with a copy have the dtype of the params.
-    Added to these, they give the copy rounded, but where a param moves by more
-    than its new size, as in changing its sign: there, they are rounded to the
-    dtype of the params, and the next step corrects it. Functions of the params
+    Added to these, they give the copy rounded or, where a param moves by about
+    its new size or more, as in changing its sign, a number next to it, which
+    the next step corrects. Bounds hold for the copies. Functions of the params
     such as ``value_fn`` get params of the dtypes that they have in the model.
     The state is a ``MasterWeightsState`` with ``inner_state``, ``master``, the
     copies, and ``last_params``, what the last update made of the params:

@@ -83,7 +83,10 @@ def static_by_default(
     if is_mask and callable(value):
       return True
     is_number = name in static_args and not callable(value)
-    return is_optax and bool(is_mask or is_number or _OTHER_NAME.search(name))
+    # Bounds of `lbfgsb` may be functions of the params.
+    is_bound = name in ('lower', 'upper') and callable(value)
+    is_other = is_number or is_bound or _OTHER_NAME.search(name)
+    return is_optax and bool(is_mask or is_other)
 
   return is_static
 

@@ -164,6 +164,12 @@ class MaskTest(parameterized.TestCase):
         updates, expected,
     )  # fmt: skip
 
+  def test_bound_that_is_a_function_of_the_params(self):
+    make = optax.inject_hyperparams(optax.contrib.lbfgsb)
+    state = make(lower=lambda params: params, upper=2.0).init(jnp.ones(2))
+    self.assertNotIn('lower', state.hyperparams)
+    self.assertEqual(state.hyperparams['upper'], 2.0)
+
   @parameterized.parameters(
       functools.partial(optax.scale_by_backtracking_linesearch, 5),
       functools.partial(optax.scale_by_zoom_linesearch, 5),

@@ -13,6 +13,7 @@ import warnings
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from optax._src.models import leaf_kinds
 from optax._src.models import views
 
@@ -74,8 +75,10 @@ def warn_of_rounding(decay: Any, dtype: Any, params: Any) -> None:
     return
   leaves = leaf_kinds.get_distinct(jax.tree.leaves(params))
   dtypes = [x.dtype for x in leaves if leaf_kinds.is_param(x)]
+  step = 1 - np.asarray(decay)
   for kind in dtypes if dtype is None else [dtype] * bool(dtypes):
-    if 0 < 1 - decay < jnp.finfo(kind).eps / 2:
+    is_inexact = jnp.issubdtype(kind, jnp.inexact)
+    if is_inexact and np.any((0 < step) & (step < jnp.finfo(kind).eps / 2)):
       warnings.warn(
           f'`ema` with `decay={decay}` accumulates in {jnp.dtype(kind)}, which'
           ' rounds its steps away. Give it `accumulator_dtype=jnp.float32`.'

@@ -17,6 +17,7 @@ import inspect
 from typing import Any
 
 import jax
+from optax._src.models import leaf_kinds
 from optax._src.models import views
 
 _CALLBACKS = ('value_fn', 'obj_fn', 'grad_fn')
@@ -122,8 +123,8 @@ def _cast_like(tree: Any, like: Any) -> Any:
   """Casts where a state has another precision than the params."""
   if not views.same_layout(tree, like):
     return tree
-  is_cast = lambda x, y: getattr(x, 'dtype', y.dtype) != y.dtype
-  cast = lambda x, y: x.astype(y.dtype) if is_cast(x, y) else x
+  is_array = leaf_kinds.is_array  # Params may be Python floats.
+  cast = lambda x, y: x.astype(y.dtype) if is_array(x) and is_array(y) else x
   return jax.tree.map(cast, tree, like)
 
 

@@ -6,7 +6,9 @@ import ast
 import pathlib
 
 from absl.testing import absltest
+import jax.numpy as jnp
 from optax._src import base
+from optax._src import linesearch
 from optax._src.models import callbacks
 
 
@@ -22,6 +24,16 @@ class CallbacksTest(absltest.TestCase):
           arguments = node.args.args + node.args.kwonlyargs
           found |= {x.arg for x in arguments if x.arg.endswith('_fn')}
     self.assertEqual(found, set(callbacks._CALLBACKS))
+
+  def test_value_from_state_beside_a_python_float(self):
+    params = {'a': jnp.ones(2), 'b': 2.0}
+    tx = linesearch.scale_by_backtracking_linesearch(5, store_grad=True)
+    fn = lambda params: jnp.sum(params['a'] ** 2) + params['b'] ** 2
+    value, grad = linesearch.value_and_grad_from_state(fn)(
+        params, state=tx.init(params)
+    )
+    self.assertEqual(value, 6.0)
+    self.assertEqual(grad['b'], 4.0)
 
 
 if __name__ == '__main__':

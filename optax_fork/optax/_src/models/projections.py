@@ -14,6 +14,8 @@ def take_models(functions: dict[str, Any]) -> None:
   for name, function in functions.items():
     if name.startswith('projection_'):
       functions[name] = _of_params(function)
+      # As the functions of that module, they can be pickled.
+      functions[name].__module__ = functions['__name__']
 
 
 def _of_params(project: Callable[..., Any]) -> Callable[..., Any]:

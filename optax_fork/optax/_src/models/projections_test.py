@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests for projections of raw models."""
 
+import pickle
+
 from absl.testing import absltest
 from absl.testing import parameterized
 import jax
@@ -41,6 +43,10 @@ class ProjectionsTest(parameterized.TestCase):
       self.assertEqual(*map(jax.tree.structure, (found, expected)))
       for x, y in zip(*map(jax.tree.leaves, (found, expected))):
         self.assertTrue(x is y or (x == y).all())  # A key is the same.
+
+  def test_pickle(self):
+    project = projections.projection_box
+    self.assertIs(pickle.loads(pickle.dumps(project)), project)
 
 
 if __name__ == '__main__':

@@ -170,6 +170,8 @@ class RawUpdatesTest(parameterized.TestCase):
       (0.99, jnp.bfloat16, None, False),
       (1.0, jnp.bfloat16, None, False),
       (0.999999, jnp.float32, None, False),
+      (np.array([0.9, 0.99], np.float32), jnp.float32, None, False),
+      (0.9, jnp.float32, jnp.int32, False),
   )
   def test_average_that_stands_still(self, decay, dtype, kept, is_warned):
     params = {'w': jnp.zeros(1), 'b': jnp.zeros(1, dtype)}
