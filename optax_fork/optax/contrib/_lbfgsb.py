@@ -76,8 +76,9 @@ def lbfgsb(
 
   A param is active if the gradient pushes it outwards, and a gradient step
   :math:`\gamma g` would reach the bound or it is next to it already; here
-  :math:`\gamma` is the curvature that the last step found. Active params move
-  to the bound. All others take a step of L-BFGS, whose memory is cut to them.
+  :math:`\gamma` is the step length that the last step suggests. Active params
+  move to the bound. All others take a step of L-BFGS, whose memory is cut to
+  them.
   The zoom search evaluates the function along the projected path
   :math:`P(w + \eta u)`. Its slope is that of the params which move.
 
@@ -96,15 +97,15 @@ def lbfgsb(
     aux_like: as in :func:`optax.scale_by_zoom_linesearch`.
 
   Returns:
-    A :class:`optax.GradientTransformationExtraArgs`, whose ``update`` takes
+    An :class:`optax.GradientTransformationExtraArgs`, whose ``update`` takes
     ``value``, ``grad`` and ``value_fn``, and the other arguments of
     ``value_fn`` by their names. Its updates have the shapes and the dtypes of
     the params.
 
   Raises:
     ValueError: if ``memory_size`` is below 1; from ``init`` and ``update``, if
-      a bound is no prefix of the params, has another shape than its param or is
-      for a complex one, and from ``init``, if it is NaN or if ``lower`` exceeds
+      a bound is not a prefix of the params, has another shape than its param or
+      is for a complex one, and from ``init``, if it is NaN or if ``lower`` exceeds
       ``upper``. The error names the param.
 
   Examples:
