@@ -105,8 +105,8 @@ def lbfgsb(
   Raises:
     ValueError: if ``memory_size`` is below 1; from ``init`` and ``update``, if
       a bound is not a prefix of the params, has another shape than its param or
-      is for a complex one, and from ``init``, if it is NaN or if ``lower`` exceeds
-      ``upper``. The error names the param.
+      is for a complex one, and from ``init``, if it is NaN or if ``lower``
+      exceeds ``upper``. The error names the param.
 
   Examples:
 
