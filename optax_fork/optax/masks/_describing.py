@@ -59,9 +59,7 @@ def describe(params: base.Params, choice: Any = None) -> str:
     is_none = lambda c: c is None
     kind = _resolving.Kind(lambda c: c, is_none)
     with seam.running(seam.Call(params)):
-      tree = _resolving.resolve(
-          choice, flat.params, kind, name='choice'
-      )
+      tree = _resolving.resolve(choice, flat.params, kind, name='choice')
     chosen = views.at_each_leaf(tree, flat.params, is_none)
   rows, groups = [], {}
   for path, leaf, c in zip(flat.paths, flat.leaves, chosen, strict=True):

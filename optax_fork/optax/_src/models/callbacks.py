@@ -17,7 +17,6 @@ import inspect
 from typing import Any
 
 import jax
-from optax._src.models import leaf_kinds
 from optax._src.models import views
 
 _CALLBACKS = ('value_fn', 'obj_fn', 'grad_fn')
@@ -123,8 +122,11 @@ def _cast_like(tree: Any, like: Any) -> Any:
   """Casts where a state has another precision than the params."""
   if not views.same_layout(tree, like):
     return tree
-  is_array = leaf_kinds.is_array  # Params may be Python floats.
-  cast = lambda x, y: x.astype(y.dtype) if is_array(x) and is_array(y) else x
+
+  def cast(x, y):  # Params may be Python floats.
+    is_cast = hasattr(x, 'dtype') and hasattr(y, 'dtype') and x.dtype != y.dtype
+    return x.astype(y.dtype) if is_cast else x
+
   return jax.tree.map(cast, tree, like)
 
 
