@@ -6,6 +6,7 @@ import functools
 from typing import Any, Callable, Iterator, NamedTuple
 
 from benchmarks import engine
+from benchmarks import solves
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,7 +17,6 @@ import optax
 
 _MEMORY = 10
 _MANY = 10**4
-_TOLERANCE = 1e-7  # Of the largest element of the projected gradient.
 _JAXOPT = 'jaxopt'
 
 
@@ -59,16 +59,9 @@ def _membrane(side: int) -> Problem:
 
 
 def _checked(run: Callable[[], Any], problem: Problem) -> engine.Ready:
-  """Returns a candidate whose runs return params, iterations, evaluations."""
-  x, iterations, evaluations = run()
-  grad = jax.jit(jax.grad(problem.value))(x)
-  there = np.clip(x - grad, problem.lower, problem.upper)
-  largest = np.abs(there - x).max()
-  # Twice: in another order of operations the last digits are others.
-  if not largest <= 2 * _TOLERANCE:
-    raise ValueError(f'its projected gradient is still {largest:.1e}')
-  details = dict(iterations=int(iterations), evaluations=int(evaluations))
-  return engine.Ready(run, answer=np.asarray(x), details=details)
+  gradient = jax.jit(jax.grad(problem.value))
+  project = lambda x: np.clip(x, problem.lower, problem.upper)
+  return solves.checked(run, lambda x: project(x - gradient(x)) - x)
 
 
 def _compiled(solve: Callable[[Any], Any], problem: Problem) -> engine.Ready:
@@ -78,30 +71,9 @@ def _compiled(solve: Callable[[Any], Any], problem: Problem) -> engine.Ready:
 
 def _fork(problem: Problem) -> engine.Ready:
   solver = optax.contrib.lbfgsb(problem.lower, problem.upper, _MEMORY)
-  value_and_grad = optax.value_and_grad_from_state(problem.value)
-  get = optax.tree.get
-
-  def unfinished(carry):
-    _, state, iterations, _ = carry
-    going = get(state, 'projected_grad_norm') > _TOLERANCE
-    return (iterations < _MANY) & going
-
-  def step(carry):
-    x, state, iterations, evaluations = carry
-    value, grad = value_and_grad(x, state=state)
-    updates, state = solver.update(
-        grad, state, x, value=value, grad=grad, value_fn=problem.value
-    )
-    searched = get(state, 'info').num_linesearch_steps
-    x = optax.apply_updates(x, updates)
-    return x, state, iterations + 1, evaluations + searched
-
-  def solve(start):
-    # The first value is not of a search.
-    first = start, solver.init(start), 0, 1
-    x, _, *numbers = jax.lax.while_loop(unfinished, step, first)
-    return x, *numbers
-
+  norm = lambda state: optax.tree.get(state, 'projected_grad_norm')
+  is_far = lambda state: norm(state) > solves.TOLERANCE
+  solve = solves.solve_with(optax, solver, problem.value, is_far)
   return _compiled(solve, problem)
 
 
@@ -112,7 +84,8 @@ def _scipy(problem: Problem) -> engine.Ready:
   function = lambda x: tuple(map(np.asarray, value_and_grad(x)))
   bounds = optimize.Bounds(problem.lower, problem.upper)
   options = dict(
-      maxcor=_MEMORY, ftol=0, gtol=_TOLERANCE, maxiter=_MANY, maxfun=2 * _MANY
+      maxcor=_MEMORY, ftol=0, gtol=solves.TOLERANCE, maxiter=_MANY,
+      maxfun=2 * _MANY,
   )
 
   def run():
@@ -129,7 +102,7 @@ def _jaxopt(problem: Problem) -> engine.Ready:
   import jaxopt
 
   solver = jaxopt.LBFGSB(
-      problem.value, tol=_TOLERANCE, history_size=_MEMORY, maxiter=_MANY,
+      problem.value, tol=solves.TOLERANCE, history_size=_MEMORY, maxiter=_MANY,
       maxls=20,
   )  # fmt: skip
   bounds = [

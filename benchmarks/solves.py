@@ -15,7 +15,7 @@ import numpy as np
 
 _MEMORY = 10
 _MANY = 10**5
-_TOLERANCE = 1e-7  # Of the largest element of the gradient.
+TOLERANCE = 1e-7  # Of the largest element of the gradient.
 _BATCH = 32  # Problems under `vmap`, each for as many steps.
 _STEPS = 20
 
@@ -67,56 +67,76 @@ def _logistic_regression() -> Problem:
   return Problem([np.zeros(x.shape[1]), np.zeros(())], value)
 
 
-def _ready(solve: Callable[[Any], Any], problem: Problem) -> engine.Ready:
-  """Returns a candidate from a function that JAX compiles.
+def checked(
+    run: Callable[[], Any], get_gradient: Callable[[Any], Any]
+) -> engine.Ready:
+  """Returns a candidate whose runs end where a gradient is small.
 
   Args:
-    solve: returns params, iterations and evaluations.
-    problem: what it solves.
+    run: returns params, iterations and evaluations.
+    get_gradient: gets of the params what has to be small there.
   """
-  start = jax.tree.map(jnp.asarray, problem.start)
-  compiled = jax.jit(solve)
-  run = lambda: jax.block_until_ready(compiled(start))
   params, iterations, evaluations = run()
-  leaves = [np.asarray(x) for x in params]
-  gradient = _largest(jax.jit(jax.grad(problem.value))(leaves))
+  leaves = jax.tree.map(np.asarray, params)
+  gradient = _largest(get_gradient(leaves))
   # Twice: in another order of operations the last digits are others.
-  is_there = gradient <= 2 * _TOLERANCE
-  if not is_there:
+  is_there = gradient <= 2 * TOLERANCE
+  if not is_there:  # NaN is not, either.
     raise ValueError(f'it stops before: its gradient is {gradient:.1e}')
   details = dict(iterations=int(iterations), evaluations=int(evaluations))
   return engine.Ready(run, answer=leaves, details=details)
 
 
-def _optax(library: str, problem: Problem, flat=False) -> engine.Ready:
-  optax = engine.optax_of(library)
-  optimizer = optax.lbfgs(memory_size=_MEMORY)
-  optimizer = optax.flatten(optimizer) if flat else optimizer
-  value_and_grad = optax.value_and_grad_from_state(problem.value)
-  get = optax.tree.get
+def _ready(solve: Callable[[Any], Any], problem: Problem) -> engine.Ready:
+  """Returns a candidate from a function that JAX compiles."""
+  start = jax.tree.map(jnp.asarray, problem.start)
+  compiled = jax.jit(solve)
+  run = lambda: jax.block_until_ready(compiled(start))
+  return checked(run, jax.jit(jax.grad(problem.value)))
+
+
+def solve_with(
+    optax: Any, solver: Any, value: Callable[[Any], Any], is_far: Any
+) -> Callable[[Any], Any]:
+  """Gets a function from a start to params, iterations and evaluations.
+
+  Args:
+    optax: the library.
+    solver: its solver.
+    value: the function to minimize.
+    is_far: tells of a state whether to go on.
+  """
+  value_and_grad = optax.value_and_grad_from_state(value)
 
   def unfinished(carry):
     _, state, iterations, _ = carry
-    going = _largest(get(state, 'grad')) > _TOLERANCE
-    return (iterations < _MANY) & (going | (iterations == 0))
+    return (iterations < _MANY) & (is_far(state) | (iterations == 0))
 
   def step(carry):
     params, state, iterations, evaluations = carry
-    value, grads = value_and_grad(params, state=state)
-    updates, state = optimizer.update(
-        grads, state, params, value=value, grad=grads, value_fn=problem.value
+    loss, grads = value_and_grad(params, state=state)
+    updates, state = solver.update(
+        grads, state, params, value=loss, grad=grads, value_fn=value
     )
     params = optax.apply_updates(params, updates)
-    searched = get(state, 'info').num_linesearch_steps
+    searched = optax.tree.get(state, 'info').num_linesearch_steps
     return params, state, iterations + 1, evaluations + searched
 
   def solve(start):
     # The first value is not of a line search.
-    first = start, optimizer.init(start), 0, 1
+    first = start, solver.init(start), 0, 1
     params, _, *numbers = jax.lax.while_loop(unfinished, step, first)
     return params, *numbers
 
-  return _ready(solve, problem)
+  return solve
+
+
+def _optax(library: str, problem: Problem, flat=False) -> engine.Ready:
+  optax = engine.optax_of(library)
+  solver = optax.lbfgs(memory_size=_MEMORY)
+  solver = optax.flatten(solver) if flat else solver
+  is_far = lambda state: _largest(optax.tree.get(state, 'grad')) > TOLERANCE
+  return _ready(solve_with(optax, solver, problem.value, is_far), problem)
 
 
 def _batch(library: str) -> engine.Ready:
@@ -156,7 +176,7 @@ def _jaxopt(problem: Problem) -> engine.Ready:
   def unfinished(carry):
     # Its own loop looks at another norm.
     _, state = carry
-    going = _largest(state.grad) > _TOLERANCE
+    going = _largest(state.grad) > TOLERANCE
     return (state.iter_num < _MANY) & going
 
   def solve(start):
@@ -176,7 +196,7 @@ def _optimistix(problem: Problem) -> engine.Ready:
 
     def terminate(self, fn, y, args, options, state, tags):
       del fn, y, args, options, tags
-      small = _largest(state.f_info.grad) <= _TOLERANCE
+      small = _largest(state.f_info.grad) <= TOLERANCE
       return ~state.first_step & small, state.result
 
   solver = Solver(0.0, 0.0, history_length=_MEMORY)
