@@ -112,3 +112,35 @@ class NnxMaskTest(parameterized.TestCase):
       chex.assert_trees_all_equal(
           getattr(new.batch_norm, name), getattr(model.batch_norm, name)
       )
+
+
+class NnxStateTest(parameterized.TestCase):
+
+  def test_copies_of_master_weights(self):
+    """The variables of a state are of another class than those of a model."""
+    model = nnx.Dict(
+        low=nnx.Linear(3, 3, param_dtype=jnp.bfloat16, rngs=nnx.Rngs(0)),
+        high=nnx.LayerNorm(3, rngs=nnx.Rngs(1)),
+    )
+    tx = optax.contrib.master_weights(optax.sgd(0.001))
+    optimizer = nnx.Optimizer(model, tx, wrt=nnx.Param)
+    grads = jax.tree.map(jnp.ones_like, _params(model))
+    for _ in range(3):
+      optimizer.update(model, grads)
+    copies = optax.tree.get(optimizer.opt_state, 'master')
+    joined = optax.masks.join(copies, _params(model))
+    average = optax.incremental_update(joined, _params(model), 1.0)
+    nnx.update(model, average)
+    chex.assert_trees_all_close(model.low.bias[...], jnp.full(3, -0.003))
+    chex.assert_trees_all_close(model.high.bias[...], jnp.full(3, -0.003))
+
+  def test_functions_of_a_whole_state(self):
+    tx = optax.MultiSteps(optax.sgd(0.1), 2)
+    model = nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+    optimizer = nnx.Optimizer(model, tx, wrt=nnx.Param)
+    has_updated = []
+    for _ in range(4):
+      optimizer.update(model, _zeros(model))
+      state = nnx.as_pure(optimizer.opt_state)
+      has_updated.append(bool(tx.has_updated(state)))
+    self.assertEqual(has_updated, [False, True, False, True])

@@ -277,7 +277,11 @@ def _make_group(name: str, row: Any, weight_decay: Any) -> _Group:
       array = np.asarray(number)
     except jax.errors.TracerArrayConversionError as error:
       must = _resolving.MUST_BE_STATIC.format('numbers', 'table')
-      raise ValueError(f'masks.groups: {key!r} of {name}: {must}.') from error
+      raise ValueError(
+          f'masks.groups: {key!r} of {name}: {must}. For a sweep, chain'
+          ' `optax.masked(optax.scale(multiplier), mask)` behind the optimizer,'
+          ' or give it the decay and a mask.'
+      ) from error
     is_real = jnp.isdtype(array.dtype, ('integral', 'real floating'))
     is_shape = array.ndim == 0 or key == 'lr_mult' and array.ndim == 1
     if not (is_real and is_shape and np.isfinite(array).all()):

@@ -266,7 +266,8 @@ class GroupsTest(parameterized.TestCase):
   @parameterized.parameters(lambda x: x, lambda x: [1, x])
   def test_numbers_are_static(self, make):
     with self.assertRaisesRegex(
-        ValueError, "'lr_mult' of the row of 'a': numbers are static, .*traced"
+        ValueError,
+        "'lr_mult' of the row of 'a': numbers are static, .*traced.* a sweep",
     ):
       jax.make_jaxpr(
           lambda x: optax.masks.groups({'a': {'lr_mult': make(x)}})

@@ -7,6 +7,7 @@ from typing import Any, Union
 
 import jax
 from optax._src import base
+from optax._src.models import nnx_types
 from optax._src.models import seam
 from optax._src.models import views
 from optax._src import tree_differences
@@ -115,12 +116,13 @@ def join(part: base.PyTree, rest: base.PyTree) -> Any:
   """Joins a part of params with the rest, as ``split`` gives them.
 
   Args:
-    part: a part of the params, ``None`` where the others are.
+    part: a part of the params, ``None`` or :class:`optax.MaskedNode` where the
+      others are, as in the copies of :func:`optax.contrib.master_weights`.
     rest: the rest, or all params, from which the other leaves are taken.
 
   Returns:
     A PyTree with the leaves of ``part``, and those of ``rest`` where ``part``
-    has none.
+    has none. Variables of Flax NNX are those of ``rest``, with other values.
 
   Raises:
     ValueError: If the two are not parts of one tree. The error names the place.
@@ -135,13 +137,17 @@ def join(part: base.PyTree, rest: base.PyTree) -> Any:
           f' {jax.tree.structure(other)} there. They are not parts of one tree.'
       )
 
+  # States of `nnx.Optimizer` have variables of another class than the model.
+  part, values = (
+      nnx_types.unwrap_variables(tree, views.is_hole) for tree in (part, rest)
+  )
   try:
-    joined = views.join(part, rest)
+    joined = views.join(part, values)
   except ValueError as error:
     raise tree_differences.prefix_error(
-        part, rest, 'part', views.is_hole
+        part, values, 'part', views.is_hole
     ) from error
   jax.tree_util.tree_map_with_path(
-      refuse_leaf_of_node, part, rest, is_leaf=views.is_hole
+      refuse_leaf_of_node, part, values, is_leaf=views.is_hole
   )
-  return joined
+  return nnx_types.wrap_values(joined, rest, views.is_hole)

@@ -46,3 +46,19 @@ def unwrap_variables(
       tree,
       is_leaf=lambda x: is_variable(x) or is_leaf is not None and is_leaf(x),
   )
+
+
+def wrap_values(
+    values: Any, tree: Any, is_leaf: Callable[[Any], bool]
+) -> Any:
+  """Puts values into copies of the variables of a tree, where it has any."""
+
+  def wrap(x, value):
+    if not is_variable(x):
+      return value
+    treedef = jax.tree.structure(x, is_leaf=lambda y: y is not x)
+    return treedef.unflatten([value])
+
+  return jax.tree.map(
+      wrap, tree, values, is_leaf=lambda x: is_variable(x) or is_leaf(x)
+  )

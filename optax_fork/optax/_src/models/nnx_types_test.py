@@ -19,6 +19,7 @@ from optax._src import alias
 from optax._src.models import nnx_types
 from optax._src import test_utils
 from optax import contrib
+from optax import masks
 from optax.transforms import _combining
 from optax.transforms import _masking
 
@@ -130,6 +131,20 @@ class NnxTypesTest(parameterized.TestCase):
     # Other nodes with one child stand for no leaf.
     with self.assertRaisesRegex(ValueError, r"mask\['w'\] is list"):
       _masking.masked(alias.sgd(1.0), mask | {'w': [True]}).init(_values())
+
+  def test_join(self):
+    """The state of `nnx.Optimizer` has variables of another class."""
+    copy = lambda x: _CLASSES['VariableState'](x, 'OptState')
+    zeros, hole = jnp.zeros((2, 2)), copy(_masking.MaskedNode())
+    master = {'w': copy(zeros), 'layer': {'b': hole, 'c': hole}}
+    joined = masks.join(master, _wrap(_values()))
+    want = _wrap(_values() | {'w': zeros})
+    test_utils.assert_trees_all_equal(joined, want)
+    self.assertEqual(jax.tree.structure(joined), jax.tree.structure(want))
+    part, rest = masks.split(want, masks.by_path('w'))
+    test_utils.assert_trees_all_equal(masks.join(part, rest), want)
+    with self.assertRaisesRegex(ValueError, r"part\['layer'\] is dict\(d\)"):
+      masks.join({'w': _wrap(1), 'layer': {'d': _wrap(1)}}, want)
 
   def test_variables_without_a_value(self):
     tree = {'a': _wrap(1), 'b': _CLASSES['Variable'](None, 'Param'), 'c': None}
