@@ -8,7 +8,6 @@ to them. The search runs along the projected path, so each trial is inside.
 """
 
 from collections.abc import Callable
-import contextlib
 import functools
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ import jax
 import jax.numpy as jnp
 from optax._src import base
 from optax._src import linesearch
+from optax._src import numerics
 from optax._src.models import seam
 from optax._src.models import views
 from optax._src import transform
@@ -32,12 +32,8 @@ class LBFGSBState(NamedTuple):
   Attributes:
     projected_grad_norm: largest element of the projected gradient at the new
       params, ``clip(params - grad, lower, upper) - params``.
-    count: number of steps since the memory was last emptied.
-    params: params of the last step.
-    updates: gradient of the last step.
-    diff_params_memory: differences of params, stacked along the first axis.
-    diff_updates_memory: differences of gradients, stacked likewise.
-    weights_memory: reciprocals of their inner products.
+    memory: state of :func:`optax.scale_by_lbfgs`. Its count is that of steps
+      since the memory was last emptied.
     learning_rate: step size along the projected path, 0 if the search failed.
     value: value at the new params, infinite where it is not known.
     grad: gradient at the new params.
@@ -45,13 +41,7 @@ class LBFGSBState(NamedTuple):
   """
 
   projected_grad_norm: jax.typing.ArrayLike
-  # As in `ScaleByLBFGSState`.
-  count: jax.typing.ArrayLike
-  params: base.Params
-  updates: base.Updates
-  diff_params_memory: base.Params
-  diff_updates_memory: base.Updates
-  weights_memory: jax.typing.ArrayLike
+  memory: transform.ScaleByLBFGSState
   # As in `ScaleByZoomLinesearchState`.
   learning_rate: jax.typing.ArrayLike
   value: jax.typing.ArrayLike
@@ -77,8 +67,8 @@ def lbfgsb(
   A param is active if the gradient pushes it outwards, and a gradient step
   :math:`\gamma g` would reach the bound or it is next to it already; here
   :math:`\gamma` is the step length that the last step suggests. Active params
-  move to the bound. All others take a step of L-BFGS, whose memory is cut to
-  them.
+  take that step, as far as the bound. All others take a step of L-BFGS, whose
+  memory is cut to them.
   The zoom search evaluates the function along the projected path
   :math:`P(w + \eta u)`. Its slope is that of the params which move.
 
@@ -140,9 +130,10 @@ def lbfgsb(
 
   .. note::
     If params are outside of their bounds, a step moves them to the nearest
-    point inside, and searches nothing. Where no update leads from a param to
-    its bound in one rounded sum, as from 1 to 1e-6, the param is next to the
-    bound, inside, and on it a step later.
+    point inside, and searches nothing: ``projected_grad_norm`` and ``value``
+    are infinite then, and ``decrease_error`` is 0. Where no update leads from a
+    param to its bound in one rounded sum, as from 1 to 1e-6, the param is next
+    to the bound, inside, and on it a step later.
 
   .. note::
     If a search finds no decrease, the params stay, ``decrease_error`` is above
@@ -159,9 +150,9 @@ def lbfgsb(
 
   def init_fn(params: base.Params) -> LBFGSBState:
     _get_bounds(lower, upper, params, check_values=True)
-    ends = search.init(params)
-    norm = jnp.full_like(ends.value, jnp.inf)
-    return LBFGSBState(norm, *memory.init(params), *ends)
+    found = search.init(params)
+    norm = jnp.full_like(found.value, jnp.inf)
+    return LBFGSBState(norm, memory.init(params), *found)
 
   def update_fn(
       updates: base.Updates,
@@ -173,47 +164,29 @@ def lbfgsb(
       value_fn: Callable[..., Any],
       **extra_args: Any,
   ) -> tuple[base.Updates, LBFGSBState]:
-    (fn_kwargs,), unknown = linesearch._extract_fns_kwargs(
-        (value_fn,), extra_args
-    )
-    if unknown:
-      raise TypeError(
-          '`value_fn` does not take these arguments of `update`:'
-          f' {sorted(unknown)}.'
-      )
+    (fn_kwargs,), _ = linesearch._extract_fns_kwargs((value_fn,), extra_args)
     bounds = _get_bounds(lower, upper, params)
     leaves, treedef = jax.tree.flatten(params)
     x = [jnp.asarray(p) for p in leaves]
-    g = jax.tree.leaves(updates)
-    direction, new_memory = memory.update(
-        updates, transform.ScaleByLBFGSState(*state[1:7]), params
-    )
-    if any(b is not None for b in bounds):  # A jitted step has no other one.
-      d = _direction(
-          x,
-          g,
-          bounds,
-          jax.tree.leaves(new_memory.diff_params_memory),
-          jax.tree.leaves(new_memory.diff_updates_memory),
-          new_memory.weights_memory,
-          state.count,
-      )
-    else:
-      d = [-u for u in jax.tree.leaves(direction)]
-
+    _, new_memory = memory.update(updates, state.memory, params)
+    d = _direction(x, jax.tree.leaves(updates), bounds, new_memory)
     old_grad, old_aux = linesearch._split_aux(grad)
     old = jax.tree.leaves(old_grad), old_aux
-    slope = _vdot(d, old[0])
+
+    def get_slope(grad, step_size):
+      def moving(b, u, p):
+        end = p + step_size * u
+        return jnp.where(jnp.where(u < 0, end > b[0], end < b[1]), u, 0)
+
+      return _vdot(grad, _bounded(moving, bounds, d, x))
+
     # Params stay where a gradient is NaN.
+    slope = get_slope(old[0], 0.0)
     slope, *d = [jnp.where(jnp.isfinite(slope), u, 0) for u in (slope, *d)]
 
     def step_to(step_size):
       scaled = optax.tree.cast_like(optax.tree.scale(step_size, d), x)
-      ends = _clip([p + u for p, u in zip(x, scaled)], bounds)
-      return [
-          u if b is None else _exact_update(p, end, b)
-          for p, u, end, b in zip(x, scaled, ends, bounds)
-      ]
+      return _bounded(_exact_update, bounds, scaled, x)
 
     def value_and_slope(step_size, **kwargs):
       new_x = [p + u for p, u in zip(x, step_to(step_size))]
@@ -221,14 +194,12 @@ def lbfgsb(
       out, new_grad = evaluate(treedef.unflatten(new_x), **kwargs)
       new_value, new_aux = out if has_aux else (out, None)
       new_grad = jax.tree.leaves(new_grad)
-      moving = [
-          u if b is None else jnp.where(_is_out(p + step_size * u, b), 0, u)
-          for p, u, b in zip(x, d, bounds)
-      ]
-      slope = _vdot(optax.tree.conj(new_grad), moving)
+      slope = get_slope(optax.tree.conj(new_grad), step_size)
       return new_value, linesearch.GradAndAux(slope, (new_grad, new_aux))
 
-    is_outside = _largest(step_to(0.0)) > 0
+    is_outside = jnp.any(jnp.asarray([
+        jnp.any(_is_out(p, b)) for p, b in zip(x, bounds) if b is not None
+    ]))
     # The search sees a function of the step size.
     one = jnp.ones_like(state.value)
     start = init_search(
@@ -245,27 +216,27 @@ def lbfgsb(
         start._replace(done=is_outside),
     )
     has_decreased = (end.safe_stepsize > 0) | (end.decrease_error <= 0)
-    has_moved = has_decreased & ~is_outside
-    pick = functools.partial(optax.tree.where, has_moved)
+    pick = functools.partial(optax.tree.where, has_decreased & ~is_outside)
     step_size = pick(end.stepsize, 0.0)
     new_updates = step_to(step_size)
     new_grad, new_aux = pick(end.grad.aux, old)
     new_x = [p + u for p, u in zip(x, new_updates)]
-    norm = _largest(_projected_gradient(new_x, new_grad, bounds))
-    new_value = pick(end.value, value)
+    norm = _largest(_projected_step(new_x, new_grad, bounds))
     new_grad = treedef.unflatten(new_grad)
+    info = linesearch.ZoomLinesearchInfo(
+        end.count, end.decrease_error, end.curvature_error
+    )
     new_state = LBFGSBState(
-        jnp.where(is_outside, jnp.inf, norm),
-        *new_memory._replace(
+        projected_grad_norm=jnp.where(is_outside, jnp.inf, norm),
+        memory=new_memory._replace(
             count=pick(new_memory.count, 0),
             weights_memory=pick(new_memory.weights_memory, 0.0),
         ),
         learning_rate=step_size,
-        value=jnp.where(is_outside, jnp.inf, new_value),
+        value=jnp.where(is_outside, jnp.inf, pick(end.value, value)),
         grad=linesearch.GradAndAux(new_grad, new_aux) if has_aux else new_grad,
-        info=linesearch.ZoomLinesearchInfo(
-            end.count, end.decrease_error, end.curvature_error
-        ),
+        # What searched nothing has not failed.
+        info=optax.tree.where(is_outside, optax.tree.zeros_like(info), info),
     )
     return (
         treedef.unflatten(new_updates),
@@ -279,85 +250,75 @@ def lbfgsb(
 
 # Outside of jit, each call would trace and compile the two loops again.
 @functools.partial(jax.jit, inline=True)
-def _direction(x, g, bounds, s_memory, y_memory, weights, count):
-  """Gets the direction of a step, in which nothing at a bound leaves it.
+def _direction(x, g, bounds, memory):
+  """Gets the direction of a step, from what is free of the memory.
 
   Args:
     x: the leaves of the params.
     g: their gradients.
     bounds: their bounds.
-    s_memory: the differences of params, stacked.
-    y_memory: the differences of gradients, stacked.
-    weights: the reciprocals of their inner products, 0 where there is no pair.
-    count: the index of the oldest pair, modulo their number.
+    memory: the state of L-BFGS, in which the last step is.
 
   Returns:
     A list like ``x``.
   """
-  size = weights.shape[0]
-  masked = lambda leaves, masks: [
-      u if m is None else jnp.where(m, u, 0) for u, m in zip(leaves, masks)
-  ]
+  size = memory.weights_memory.shape[0]
+  last = (memory.count - 2) % size
 
-  def pair(i, masks):
-    stacks = [stack[i] for stack in s_memory], [stack[i] for stack in y_memory]
-    return [masked(stack, masks) for stack in stacks]
+  def pair(i):
+    stacks = memory.diff_params_memory, memory.diff_updates_memory
+    return [[s[i] for s in jax.tree.leaves(stack)] for stack in stacks]
 
-  def is_curved(curvature, i):
+  def weight(curvature, i):
     # What is left of a pair that lies elsewhere is rounding.
-    return curvature * jnp.abs(weights[i]) > 1e-8
+    is_curved = curvature * jnp.abs(memory.weights_memory[i]) > 1e-8
+    return jnp.where(is_curved, 1 / curvature, 0)
 
   # A gradient step, scaled by the last pair, of what it may have moved.
-  full = _projected_gradient(x, g, bounds)
-  can_move = [None if b is None else u != 0 for u, b in zip(full, bounds)]
-  last = (count - 1) % size
-  s, y = pair(last, can_move)
-  curvature = _vdot(s, y)
-  is_boxed = None not in bounds and _largest(bounds) < jnp.inf
-  cap = jnp.where(is_boxed, 1.0, jnp.minimum(1.0, 1.0 / optax.tree.norm(full)))
-  squared = optax.tree.norm(y, squared=True)
-  scale = jnp.where(is_curved(curvature, last), curvature / squared, cap)
-  step = _projected_gradient(x, [scale * q for q in g], bounds)
+  full = _projected_step(x, g, bounds)
+  s, y = pair(last)
+  y = _bounded(lambda _, q, u: jnp.where(u != 0, q, 0), bounds, y, full)
+  rho = weight(_vdot(s, y), last)
+  cap = jnp.minimum(1.0, 1.0 / jnp.sqrt(_squared_norm(full)))
+  scale = jnp.where(
+      rho > 0, 1 / (rho * _squared_norm(y)), cap
+  )
+  step = _projected_step(x, [scale * q for q in g], bounds)
 
   # That makes params active, and those next to a bound (Bertsekas' epsilon).
   near = 1e-2 * _largest(step)
+
+  def is_free(b, q, p):
+    reach = jnp.maximum(scale * jnp.abs(q), near)
+    return ~((q > 0) & (p - b[0] <= reach) | (q < 0) & (b[1] - p <= reach))
+
   free = [
-      None if b is None else ~(
-          (q > 0) & ((p + u <= b[0]) | (p - b[0] <= near))
-          | (q < 0) & ((p + u >= b[1]) | (b[1] - p <= near))
-      )
-      for p, q, u, b in zip(x, g, step, bounds)
-  ]  # fmt: skip
+      True if b is None else is_free(b, q, p) for b, q, p in zip(bounds, g, x)
+  ]
+  masked = lambda leaves: [jnp.where(m, u, 0) for m, u in zip(free, leaves)]
 
   # The two loops of L-BFGS, on what is free of each pair.
   def right(vector, i):
-    s, y = pair(i, free)
-    curvature = _vdot(s, y)
-    weight = jnp.where(is_curved(curvature, i), 1 / curvature, 0)
-    alpha = weight * _vdot(s, vector)
-    new = optax.tree.add_scale(vector, -alpha, y)
-    return optax.tree.cast_like(new, vector), (weight, alpha)
+    s, y = pair(i)
+    # As a sum, since XLA writes down what it hands to a dot.
+    products = masked([jnp.real(jnp.conj(u) * v) for u, v in zip(s, y)])
+    rho = weight(numerics.add_up(optax.tree.sum, products), i)
+    alpha = rho * _vdot(s, vector)
+    new = masked(optax.tree.add_scale(vector, -alpha, y))
+    return optax.tree.cast_like(new, vector), (rho, alpha)
 
   def left(vector, inputs):
-    i, (weight, alpha) = inputs
-    s, y = pair(i, free)
-    beta = weight * _vdot(y, vector)
-    new = optax.tree.add_scale(vector, alpha - beta, s)
+    i, (rho, alpha) = inputs
+    s, y = pair(i)
+    beta = rho * _vdot(y, vector)
+    new = masked(optax.tree.add_scale(vector, alpha - beta, s))
     return optax.tree.cast_like(new, vector), None
 
-  indices = (count + jnp.arange(size)) % size
-  vector, found = jax.lax.scan(right, masked(g, free), indices, reverse=True)
+  indices = (last + 1 + jnp.arange(size)) % size
+  vector, found = jax.lax.scan(right, masked(g), indices, reverse=True)
   vector = optax.tree.cast_like(optax.tree.scale(scale, vector), vector)
   vector, _ = jax.lax.scan(left, vector, (indices, found))
-  d = [
-      -v if m is None else jnp.where(m, -v, u)
-      for v, u, m in zip(vector, step, free)
-  ]
-  at_bound = lambda p, u, b: (p <= b[0]) & (u < 0) | (p >= b[1]) & (u > 0)
-  return [
-      u if b is None else jnp.where(at_bound(p, u, b), 0, u)
-      for p, u, b in zip(x, d, bounds)
-  ]
+  return [jnp.where(m, -v, u) for m, v, u in zip(free, vector, step)]
 
 
 def _get_bounds(
@@ -374,31 +335,25 @@ def _get_bounds(
   Returns:
     A pair for each leaf, or None where it has no bound.
   """
-  found = [
-      _for_each_leaf(bound, name, params)
-      for bound, name in ((lower, 'lower'), (upper, 'upper'))
-  ]
+  lows = _for_each_leaf(lower, 'lower', params)
+  highs = _for_each_leaf(upper, 'upper', params)
   bounds = []
   paths = jax.tree_util.tree_leaves_with_path(params)
-  for (keys, leaf), given in zip(paths, zip(*found)):
-    if all(bound is None for bound in given):
+  for (keys, leaf), low, high in zip(paths, lows, highs):
+    if low is None and high is None:
       bounds.append(None)
       continue
     where = jax.tree_util.keystr(keys)
-    is_known = not any(isinstance(b, jax.core.Tracer) for b in given)
-    known = jax.ensure_compile_time_eval
-    with known() if is_known else contextlib.nullcontext():
-      low, high = (
-          limit if bound is None else _get_limit(bound, name + where, leaf)
-          for bound, name, limit in zip(
-              given, ('lower', 'upper'), (-jnp.inf, jnp.inf)
-          )
+    # Numbers that are known are compared while `init` is traced, too.
+    with jax.ensure_compile_time_eval():
+      low = _get_limit(low, -jnp.inf, f'lower{where}', leaf)
+      high = _get_limit(high, jnp.inf, f'upper{where}', leaf)
+      is_valid = jnp.all(low <= high) if check_values else True
+    if not isinstance(is_valid, jax.core.Tracer) and not is_valid:
+      raise ValueError(
+          f'lower{where} is above upper{where}, or one of them is NaN. Give'
+          ' None for no bound.'
       )
-      if check_values and is_known and not jnp.all(low <= high):
-        raise ValueError(
-            f'lower{where} is above upper{where}, or one of them is NaN. Give'
-            ' None for no bound.'
-        )
     bounds.append((low, high))
   return bounds
 
@@ -424,8 +379,10 @@ def _for_each_leaf(bound, name, params):
   return [None if views.is_hole(b) else b for b in found]
 
 
-def _get_limit(bound, place, leaf):
+def _get_limit(bound, default, place, leaf):
   """Gets one bound of a param, in its dtype."""
+  if bound is None:
+    return default
   dtype, shape = jnp.result_type(leaf), jnp.shape(leaf)
   if jnp.issubdtype(dtype, jnp.complexfloating):
     raise ValueError(f'{place} is for a complex param, which has no order.')
@@ -446,10 +403,10 @@ def _get_limit(bound, place, leaf):
   return array.astype(dtype)
 
 
-def _clip(leaves, bounds):
+def _bounded(fn, bounds, leaves, *more):
+  """Applies a function to the leaves that have bounds."""
   return [
-      p if b is None else jnp.minimum(jnp.maximum(p, b[0]), b[1])
-      for p, b in zip(leaves, bounds)
+      u[0] if b is None else fn(b, *u) for b, *u in zip(bounds, leaves, *more)
   ]
 
 
@@ -457,27 +414,31 @@ def _is_out(p, bounds):
   return (p < bounds[0]) | (p > bounds[1])
 
 
-def _projected_gradient(x, g, bounds):
-  ends = _clip([p - q for p, q in zip(x, g)], bounds)
-  return [
-      -q if b is None else end - p for p, q, end, b in zip(x, g, ends, bounds)
-  ]
+def _projected_step(x, g, bounds):
+  return _bounded(
+      lambda b, u, p: jnp.clip(p + u, *b) - p, bounds, [-q for q in g], x
+  )
 
 
-def _exact_update(p, target, bounds):
-  """Gets the update to a target, or next to it: the rounded sum is inside."""
-  u = target - p
-  greater, less = jnp.nextafter(u, jnp.inf), jnp.nextafter(u, -jnp.inf)
-  lower, upper = bounds
-  best = jnp.where(p + u < lower, greater, jnp.where(p + u > upper, less, u))
-  for candidate in (greater, less, u):
-    best = jnp.where(p + candidate == target, candidate, best)
-  return best
+def _exact_update(bounds, u, p):
+  """Gets the update to the end of a step, or next to it: the sum is inside."""
+  end = jnp.clip(p + u, *bounds)
+  u = end - p
+  excess = p + u - end
+  other = jnp.nextafter(u, jnp.where(excess > 0, -jnp.inf, jnp.inf))
+  is_better = _is_out(p + u, bounds) | (p + other == end)
+  return jnp.where((excess != 0) & is_better, other, u)
 
 
 def _vdot(leaves, others):
-  return optax.tree.real(optax.tree.vdot(leaves, others))
+  return optax.tree.real(numerics.add_up(optax.tree.vdot, leaves, others))
+
+
+def _squared_norm(leaves):
+  norm = functools.partial(optax.tree.norm, squared=True)
+  return numerics.add_up(norm, leaves)
 
 
 def _largest(leaves):
-  return optax.tree.norm(leaves, ord=jnp.inf)
+  # XLA would repeat this in each kernel that uses it.
+  return jax.lax.optimization_barrier(optax.tree.norm(leaves, ord=jnp.inf))
