@@ -76,7 +76,8 @@ def master_weights(
     beside what ``inner`` keeps, 6 bytes for a bfloat16 param.
 
   Raises:
-    ValueError: If ``dtype`` is not a float, or if ``update`` gets no params.
+    ValueError: If ``dtype`` is no float of the range of float32 or more, as
+      float16 is not, or if ``update`` gets no params.
     TypeError: If a param has another dtype than it had in ``init``, or one with
       a copy has another shape.
 
@@ -99,8 +100,12 @@ def master_weights(
   inner = base.with_extra_args_support(inner)
   # JAX warns of float64 that is not enabled.
   dtype = jax.eval_shape(lambda: jnp.zeros((), dtype)).dtype
-  if not jnp.issubdtype(dtype, jnp.floating):
-    raise ValueError(f'`dtype` of `master_weights` is {dtype}: give a float.')
+  is_float = jnp.issubdtype(dtype, jnp.floating)
+  if not is_float or jnp.finfo(dtype).maxexp < jnp.finfo(jnp.float32).maxexp:
+    raise ValueError(
+        f'`dtype` of `master_weights` is {dtype}: give float32, or another'
+        ' float of its range.'
+    )
   to_copy = lambda x, _: jnp.asarray(x, dtype)
 
   def is_low(p):

@@ -186,7 +186,7 @@ class MasterWeightsTest(parameterized.TestCase):
     tx = master_weights(optax.sgd(1.0))
     with self.assertRaisesRegex(ValueError, 'not passing `params`'):
       tx.update(_LOW(1.0), tx.init(_LOW(1.0)))
-    for dtype in (jnp.int32, jnp.complex64):
+    for dtype in (jnp.int32, jnp.complex64, jnp.float16):
       with self.assertRaisesRegex(ValueError, jnp.dtype(dtype).name):
         master_weights(optax.sgd(1.0), dtype)
     with self.assertWarnsRegex(UserWarning, 'float64'):
