@@ -44,11 +44,16 @@ _RATES = {
         0.1 + 0.9 * min(step, 10) / 10
     ),
     'StepLR(o, 30, gamma=0.5)': lambda step: 0.1 * 0.5 ** (step // 30),
+    'ExponentialLR(o, 0.9)': lambda step: 0.1 * 0.9**step,
+    'PolynomialLR(o, 100, power=2)': lambda step: 0.1 * (1 - step / 100) ** 2,
     'MultiStepLR(o, [30, 80])': lambda step: 0.1 ** (
         1 + (step >= 30) + (step >= 80)
     ),
     'CosineAnnealingLR(o, 100, 0.01)': lambda step: _cosine(
         0.1, 0.01, step / 100
+    ),
+    'CosineAnnealingWarmRestarts(o, 10)': lambda step: _cosine(
+        0.1, 0, step % 10 / 10
     ),
     'SequentialLR(o, [LinearLR(o), CosineAnnealingLR(o, 95)], [5])': (
         lambda step: _cosine(0.1, 0, (step - 5) / 95)
@@ -98,6 +103,14 @@ class SchedulersTest(parameterized.TestCase):
       beta = optax.tree.get(state, 'b1')
       wanted = _one_cycle(step, 0.95, 0.85, 0.95)
       np.testing.assert_allclose(beta, wanted, rtol=1e-6)
+
+  def test_a_step_an_epoch(self):
+    names = _program('OneCycleLR')
+    counts = np.arange(700)
+    for name, schedule in names['schedules'].items():
+      wanted = [_RATES[name](epoch) for epoch in range(100) for _ in range(7)]
+      found = jax.vmap(names['per_epoch'](schedule, 7))(counts)
+      np.testing.assert_allclose(found, wanted, 1e-5, 1e-8, err_msg=name)
 
   @parameterized.product(patience=[0, 2], cooldown=[0, 3])
   def test_plateau_after_more_than_patience(self, patience, cooldown):
