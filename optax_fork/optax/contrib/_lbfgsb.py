@@ -145,7 +145,7 @@ def lbfgsb(
   memory: Any = transform.scale_by_lbfgs(memory_size)
   search: Any = linesearch.scale_by_zoom_linesearch(max_linesearch_steps)
   init_search, step_search, is_searching = linesearch.zoom_linesearch(
-      max_linesearch_steps
+      max_linesearch_steps, has_aux=True
   )
 
   def init_fn(params: base.Params) -> LBFGSBState:
@@ -170,7 +170,7 @@ def lbfgsb(
     x = [jnp.asarray(p) for p in leaves]
     _, new_memory = memory.update(updates, state.memory, params)
     d = _direction(x, jax.tree.leaves(updates), bounds, new_memory)
-    old_grad, old_aux = linesearch._split_aux(grad)
+    old_grad, old_aux = grad if has_aux else (grad, None)
     old = jax.tree.leaves(old_grad), old_aux
 
     def get_slope(grad, step_size):
@@ -193,9 +193,10 @@ def lbfgsb(
       evaluate: Any = jax.value_and_grad(value_fn, has_aux=has_aux)
       out, new_grad = evaluate(treedef.unflatten(new_x), **kwargs)
       new_value, new_aux = out if has_aux else (out, None)
+      new_aux = linesearch._cast_aux(new_aux, old_aux)
       new_grad = jax.tree.leaves(new_grad)
       slope = get_slope(optax.tree.conj(new_grad), step_size)
-      return new_value, linesearch.GradAndAux(slope, (new_grad, new_aux))
+      return new_value, (slope, (new_grad, new_aux))
 
     is_outside = jnp.any(jnp.asarray([
         jnp.any(_is_out(p, b)) for p, b in zip(x, bounds) if b is not None
@@ -203,10 +204,7 @@ def lbfgsb(
     # The search sees a function of the step size.
     one = jnp.ones_like(state.value)
     start = init_search(
-        one,
-        0 * one,
-        value=value,
-        grad=linesearch.GradAndAux(slope.astype(one.dtype), old),
+        one, 0 * one, value=value, grad=(slope.astype(one.dtype), old)
     )
     end: Any = jax.lax.while_loop(
         is_searching,
@@ -219,7 +217,7 @@ def lbfgsb(
     pick = functools.partial(optax.tree.where, has_decreased & ~is_outside)
     step_size = pick(end.stepsize, 0.0)
     new_updates = step_to(step_size)
-    new_grad, new_aux = pick(end.grad.aux, old)
+    new_grad, new_aux = pick(end.grad[1], old)
     new_x = [p + u for p, u in zip(x, new_updates)]
     norm = _largest(_projected_step(new_x, new_grad, bounds))
     new_grad = treedef.unflatten(new_grad)
@@ -234,7 +232,7 @@ def lbfgsb(
         ),
         learning_rate=step_size,
         value=jnp.where(is_outside, jnp.inf, pick(end.value, value)),
-        grad=linesearch.GradAndAux(new_grad, new_aux) if has_aux else new_grad,
+        grad=(new_grad, new_aux) if has_aux else new_grad,
         # What searched nothing has not failed.
         info=optax.tree.where(is_outside, optax.tree.zeros_like(info), info),
     )
@@ -243,9 +241,9 @@ def lbfgsb(
         optax.tree.cast_like(new_state, other_tree=state),
     )
 
-  # pyrefly: ignore[bad-argument-type]
-  solver = base.GradientTransformationExtraArgs(init_fn, update_fn)
-  return linesearch._keep_aux(solver, aux_like) if has_aux else solver
+  fns: Any = init_fn, update_fn
+  fns = linesearch._keep_aux(*fns, aux_like) if has_aux else fns
+  return base.GradientTransformationExtraArgs(*fns)
 
 
 # Outside of jit, each call would trace and compile the two loops again.

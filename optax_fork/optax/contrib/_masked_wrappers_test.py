@@ -124,7 +124,7 @@ class ScheduleFreeTest(parameterized.TestCase):
     test_utils.assert_trees_all_equal(result, jnp.full(2, 5.0))
 
     state = alias.sgd(1.0).init(jnp.ones(2))
-    with self.assertRaisesRegex(ValueError, 'found no ScheduleFreeState'):
+    with self.assertRaisesRegex(ValueError, 'requires a ScheduleFreeState'):
       _schedule_free.schedule_free_eval_params(state, jnp.ones(2))
 
 
