@@ -170,7 +170,7 @@ def lbfgsb(
     x = [jnp.asarray(p) for p in leaves]
     _, new_memory = memory.update(updates, state.memory, params)
     d = _direction(x, jax.tree.leaves(updates), bounds, new_memory)
-    old_grad, old_aux = grad if has_aux else (grad, None)
+    old_grad, old_aux = linesearch._split_aux(grad, has_aux)
     old = jax.tree.leaves(old_grad), old_aux
 
     def get_slope(grad, step_size):
