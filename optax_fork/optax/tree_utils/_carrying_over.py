@@ -3,6 +3,7 @@
 """Carry a state over: it goes on whole, or it starts fresh."""
 
 import dataclasses
+import reprlib
 from typing import Any
 
 import jax
@@ -40,7 +41,8 @@ def carry_over(old: Any, new: Any) -> CarriedOver:
   labels is one, with partitions that stand side by side. It goes on whole if
   its leaves have the same paths and shapes in both, and what is around it goes
   on. Otherwise it starts fresh whole. So new params need a label of their own.
-  Only states are compared: that of Adam would go on as that of Adamax.
+  Only states are compared: that of Adam would go on as that of Adamax. Injected
+  numbers go on, too: set those that you changed with :func:`optax.tree.set`.
 
   Args:
     old: the old state.
@@ -75,19 +77,15 @@ def carry_over(old: Any, new: Any) -> CarriedOver:
   begun = [k for k in parts if any(both.get(path) is None for path in parts[k])]
   is_fresh = lambda path: any(path[: len(place)] == place for place in begun)
   if begun and all(map(is_fresh, both)):
-    lost = next(path for path in parts[begun[0]] if both.get(path) is None)
-    raise _unlike(
-        lost, olds.get(lost), news.get(lost), 'so nothing goes on. That takes'
-        ' a label of its own in `optax.partition`, and the same around it.'
-    )
-  show, rows = tree_differences.show_path, [['what', 'state', 'leaves']]
+    raise _nothing_goes_on(parts, begun, both, olds, news)
+  rows = [['what', 'state', 'leaves']]
   found: dict[str, Any] = {'carried': (), 'fresh': (), 'dropped': ()}
   fresh, carried = {'dropped': olds, 'fresh': news}, {'carried': olds}
   for place, part in parts.items():
     for what, tree in (fresh if is_fresh(place) else carried).items():
-      if some := [show(path) for path in part if path in tree]:
+      if some := [_show(path) for path in part if path in tree]:
         found[what] += (*some,)
-        rows.append([what, show(place) or '.', str(len(some))])
+        rows.append([what, _show(place), str(len(some))])
   take = lambda path, x: x if is_fresh(path) else both[path]
   return CarriedOver(jax.tree.map_with_path(take, new), **found, _rows=rows)
 
@@ -101,10 +99,8 @@ def _find_states(old: Any, new: Any, keys: Any = ()) -> Any:
   is_leaf = lambda x: views.is_partition_state(x) or not _is_state(x)
   for path, x, y, error in tree_differences.walk(new, old, is_leaf, keys):
     if error or is_leaf(x) != is_leaf(y) or _is_state(x) != _is_state(y):
-      raise _unlike(
-          path, y, x, 'which is of another optimizer: it needs another label in'
-          ' `optax.partition`, or set what both have with `optax.tree.set`.'
-      )
+      advice = _advise(*(_find_labels(s, is_leaf, keys) for s in (old, new)))
+      raise _unlike(path, y, x, f'which is of another optimizer. {advice}')
     if views.is_partition_state(x) and jax.tree.leaves((x, y)):
       path += (jax.tree_util.GetAttrKey('inner_states'),)
       partitions.append((path, y.inner_states, x.inner_states))
@@ -113,6 +109,45 @@ def _find_states(old: Any, new: Any, keys: Any = ()) -> Any:
       place = path + (jax.tree_util.DictKey(label),)
       places = [*_find_states(olds.get(label), news.get(label), place)]
       yield from places if len(partitions) == 1 else ()
+
+
+def _find_labels(state: Any, is_leaf: Any, keys: Any) -> dict[str, list[Any]]:
+  leaves = jax.tree_util.tree_leaves_with_path(state, is_leaf)
+  return {
+      _show(keys + path): list(x.inner_states)
+      for path, x in leaves
+      if views.is_partition_state(x)
+  }
+
+
+def _advise(old: dict[str, list[Any]], new: dict[str, list[Any]]) -> str:
+  """Says a way out of what differs, by where the two states have labels."""
+  if new and not old:
+    place, labels = next(iter(new.items()))
+    return (
+        'The old state has no labels. The new one has'
+        f' {reprlib.repr(labels)} at {place!r}: what goes on there is'
+        ' `optax.PartitionState({LABEL: optax.MaskedState(old)})`.'
+    )
+  if old and not new:
+    place, labels = next(iter(old.items()))
+    return (
+        'The new state has no labels: give the optimizer those of the old one,'
+        f' {reprlib.repr(labels)} at {place!r}.'
+    )
+  if old.keys() != new.keys():
+    return (
+        f'Labels are at {", ".join(map(repr, old))} in the old state, and at'
+        f' {", ".join(map(repr, new))} in the new one: carry over these parts.'
+    )
+  return (
+      'Set what both have with `optax.tree.set`. If one wraps the other, set'
+      ' what is inside with `_replace`. In a partition, give it another label.'
+  )
+
+
+def _show(keys: Any) -> str:
+  return tree_differences.show_path(keys) or '.'
 
 
 def _is_state(x: Any) -> bool:
@@ -134,7 +169,38 @@ def _take(old: Any, new: Any) -> Any:
   return old if was == dtype else jnp.asarray(old, dtype)
 
 
+def _nothing_goes_on(
+    parts: Any, begun: Any, both: Any, olds: Any, news: Any
+) -> ValueError:
+  was, now = (
+      {k: k[-1].key for k in parts if k and any(x[: len(k)] == k for x in tree)}
+      for tree in (olds, news)
+  )
+  shared = [k for k in begun if not k or k in was and k in now]
+  place = (shared or begun)[0]
+  if not shared:
+    was, now = (reprlib.repr([*labels.values()]) for labels in (was, now))
+    advice = (
+        'No label has a state in both: the old state has one of'
+        f' {was}, and the new one of {now}.'
+    )
+  elif place:
+    advice = 'This label is in both, but what is new takes one of its own.'
+  elif was or now:
+    advice = 'It is outside of all labels: put it in, or carry over what is in.'
+  else:
+    advice = 'What is new takes a label of its own in `optax.partition`.'
+  lost = next(path for path in parts[place] if both.get(path) is None)
+  advice = f'so nothing goes on. {advice}'
+  return _unlike(lost, olds.get(lost), news.get(lost), advice)
+
+
 def _unlike(keys: Any, old: Any, new: Any, advice: str) -> ValueError:
-  found = [tree_differences.show(x, values=False) for x in (old, new)]
-  place = f'At {tree_differences.show_path(keys) or "."!r}, the old state has'
-  return ValueError(f'{place} {found[0]}, and the new one {found[1]}, {advice}')
+  was, now = (
+      'nothing' if x is None else tree_differences.show(x, values=False)
+      for x in (old, new)
+  )
+  return ValueError(
+      f'At {_show(keys)!r}, the old state has {was}, and the new one {now},'
+      f' {advice}'
+  )

@@ -162,7 +162,7 @@ class CarryOverTest(parameterized.TestCase):
     found = optax.tree.carry_over(old, new).state
     self.assertTrue(_is_taken(found, old))
     self.assertEqual(jax.tree.structure(found), jax.tree.structure(new))
-    with self.assertRaisesRegex(ValueError, "^At '0/mu/second/0', .* has None"):
+    with self.assertRaisesRegex(ValueError, "^At '0/mu/second/0', .* nothing"):
       optax.tree.carry_over(init(_Net(jnp.ones(2), None)), new)
 
   def test_params_that_hold_a_state(self):
@@ -194,14 +194,42 @@ class CarryOverTest(parameterized.TestCase):
       ):
         optax.tree.carry_over(first.init(_BOTH), second.init(_BOTH))
 
+  @parameterized.named_parameters(
+      ('without_labels', _ADAM, _labels(_ADAM),
+       r"\['body', 'head'\] at '.': .* `optax.PartitionState\({LABEL:"
+       r' optax.MaskedState\(old\)}\)`'),
+      ('behind_a_clip', _ADAM, optax.chain(optax.clip(1.0), _labels(_ADAM)),
+       r"The old state has no labels. .*'head'\] at '1'"),
+      ('no_labels_left', _labels(_ADAM), _ADAM, r"\['body', 'head'\] at '.'"),
+      ('elsewhere', _labels(_ADAM), optax.chain(_COUNT, _labels(_ADAM)),
+       "at '.' in the old state, and at '1' in the new one: carry over these"),
+      ('wrapped', _ADAM, optax.MultiSteps(_ADAM, 2), 'inside with `_replace`'),
+      ('in_a_label', _labels(_ADAM), _labels(optax.sgd(0.1, 0.9)), 'another l'),
+      ('renamed', _labels(_ADAM), optax.partition(
+          {'new': _ADAM, 'old': _ADAM}, {'body': 'old', 'head': 'new'}
+      ), r"one of \['body', 'head'\], and the new one of \['new', 'old'\]"),
+  )  # fmt: skip
+  def test_errors_say_the_way_out(self, first, second, text):
+    with self.assertRaisesRegex(ValueError, text):
+      optax.tree.carry_over(first.init(_BOTH), second.init(_BOTH))
+
+  def test_what_differs_in_a_label_or_outside(self):
+    params = {'body': np.ones(5, np.float32), 'head': np.ones(7, np.float32)}
+    for tx, text in (
+        (_labels(_ADAM), 'This label is in both'),
+        (optax.MultiSteps(_labels(_ADAM), 2), 'It is outside of all labels'),
+    ):
+      with self.assertRaisesRegex(ValueError, text):
+        optax.tree.carry_over(tx.init(_BOTH), tx.init(params))
+
   def test_nothing_goes_on(self):
     with self.assertRaisesRegex(
-        ValueError, r"^At '0/mu/head', the old state has None, and the new one"
-        r' float32\[3\], so nothing goes on. .* a label of its own'
+        ValueError, r"^At '0/mu/head', the old state has nothing, and the new"
+        r' one float32\[3\], so nothing goes on. .* a label of its own'
     ):
       optax.tree.carry_over(_ADAM.init(_BODY), _ADAM.init(_BOTH))
     search = optax.scale_by_backtracking_linesearch
-    with self.assertRaisesRegex(ValueError, "^At 'grad/body', .* has None"):
+    with self.assertRaisesRegex(ValueError, "^At 'grad/body', .* has nothing"):
       optax.tree.carry_over(
           search(9).init(_BODY), search(9, store_grad=True).init(_BODY)
       )
