@@ -241,9 +241,10 @@ def lbfgsb(
         optax.tree.cast_like(new_state, other_tree=state),
     )
 
-  fns: Any = init_fn, update_fn
-  fns = linesearch._keep_aux(*fns, aux_like) if has_aux else fns
-  return base.GradientTransformationExtraArgs(*fns)
+  if has_aux:
+    init_fn, update_fn = linesearch._keep_aux(init_fn, update_fn, aux_like)
+  # pyrefly: ignore[bad-argument-type]
+  return base.GradientTransformationExtraArgs(init_fn, update_fn)
 
 
 # Outside of jit, each call would trace and compile the two loops again.
