@@ -130,7 +130,7 @@ def bind_static(
         others[key] = item
 
   def bound_factory(others, numbers):
-    for name in numbers.keys() & (static.keys() | others.keys()):
+    for name in sorted(numbers.keys() & (static.keys() | others.keys())):
       raise TypeError(
           f'{name!r} is static, so what `hyperparams` of the state has for it'
           ' would change nothing. Make the optimizer with another value. If'

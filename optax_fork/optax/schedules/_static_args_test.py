@@ -280,6 +280,14 @@ class CheckedScheduleTest(parameterized.TestCase):
     del state.hyperparams[name]
     tx.update(params, state, params, value=1.0)
 
+  def test_first_of_several_static_arguments_that_are_set(self):
+    names = ('b1', 'b2', 'eps', 'eps_root', 'learning_rate')
+    tx = optax.inject_hyperparams(optax.adam, static_args=names)(0.1)
+    state = tx.init(dict(_net()))
+    state.hyperparams.update(dict.fromkeys(names, 0.1))
+    with self.assertRaisesRegex(TypeError, "'b1' is static"):
+      tx.update(dict(_net()), state)
+
   def test_schedule_of_a_number_that_python_reads(self):
     factory = contrib.schedule_free_sgd
     tx = optax.inject_hyperparams(factory)(0.1, warmup_steps=lambda count: 3)
