@@ -56,26 +56,27 @@ def describe(params: base.Params, choice: Any = None) -> str:
   flat = _base.FlatParams(views.get_view(params))
   title, chosen = ['path', 'shape', 'dtype'], [None] * len(flat.leaves)
   if choice is not None:
-    is_none = lambda c: c is None
-    kind = _resolving.Kind(lambda c: c, is_none)
+    kind = _resolving.Kind(lambda c: c, views.is_hole)
     with seam.running(seam.Call(params)):
       tree = _resolving.resolve(choice, flat.params, kind, name='choice')
-    chosen = views.at_each_leaf(tree, flat.params, is_none)
-  rows, groups = [], {}
+    chosen = views.at_each_leaf(tree, flat.params)
+  rows, groups, names = [], {}, {}
   for path, leaf, c in zip(flat.paths, flat.leaves, chosen, strict=True):
     if not leaf_kinds.is_numeric(leaf):
       continue  # A hole, or a function.
     dtype, shape = tree_differences.kind(leaf)
-    shown = tables.show_number(c)
-    rows.append([path, str(tuple(shape)), str(dtype), shown])
-    group = groups.setdefault((type(c), repr(c)), (shown, []))
-    group[1].append(math.prod(shape))
+    key = type(c), repr(c)
+    names[key] = tables.show_number(c)
+    rows.append([path, str(tuple(shape)), str(dtype), key])
+    groups.setdefault(key, []).append(math.prod(shape))
   if choice is not None:
-    is_mask = {row[-1] for row in rows} <= {'True', 'False'}
-    title.append('mask' if is_mask else 'label')
-  rows = [row[: len(title)] for row in rows]
-  sizes = [size for _, group in groups.values() for size in group]
-  counts = [] if choice is None else list(groups.values())
+    title.append('mask' if {*names.values()} <= {'True', 'False'} else 'label')
+  shown = list(names.values())  # Some may differ in digits that are not shown.
+  names = {k: x if shown.count(x) == 1 else k[1] for k, x in names.items()}
+  rows = [[*row, names[key]][: len(title)] for *row, key in rows]
+  sizes = [size for group in groups.values() for size in group]
+  counts = [(names[key], group) for key, group in groups.items()]
+  counts = [] if choice is None else counts
   counts.append(('total', sizes))
   counts = [[c, f'{len(sizes):,}', f'{sum(sizes):,}'] for c, sizes in counts]
   by_leaf = tables.align_columns([title, *rows], '<<<<')

@@ -61,6 +61,12 @@ class _Groups(_labels.Labels):
 
   use = 'to `optax.masks.describe`, and its `wrap` an optimizer'
 
+  def __getattr__(self, name):
+    text = f'{type(self).__name__!r} object has no attribute {name!r}'
+    if name in ('init', 'update'):
+      text += '. It is a table: its `wrap` makes an optimizer.'
+    raise AttributeError(text)
+
   def choose(self, flat):
     groups = super().choose(flat)
     for i, (leaf, group) in enumerate(zip(flat.leaves, groups, strict=True)):
@@ -282,6 +288,8 @@ def _make_group(name: str, row: Any, weight_decay: Any) -> _Group:
           ' `optax.masked(optax.scale(multiplier), mask)` behind the optimizer,'
           ' or give it the decay and a mask.'
       ) from error
+    except ValueError:  # Its parts differ in length.
+      array = np.asarray(None)
     is_real = jnp.isdtype(array.dtype, ('integral', 'real floating'))
     is_shape = array.ndim == 0 or key == 'lr_mult' and array.ndim == 1
     if not (is_real and is_shape and np.isfinite(array).all()):

@@ -281,7 +281,10 @@ class GroupsTest(parameterized.TestCase):
       with self.assertRaisesRegex(ValueError, message):
         optax.masks.groups(rows).wrap(_ADAMW).init(_params())
 
-  def test_called_as_a_schedule(self):
+  def test_used_as_an_optimizer_or_as_a_schedule(self):
+    for name in ('init', 'update'):
+      with self.assertRaisesRegex(AttributeError, f"'{name}'. .* its `wrap`"):
+        getattr(_groups(), name)
     tx, params = optax.sgd(_groups()), _params()
     with self.assertRaisesRegex(TypeError, 'Pass it to `optax.masks.describe`'):
       tx.update(params, tx.init(params))
@@ -292,6 +295,7 @@ class GroupsTest(parameterized.TestCase):
       ({'a': 0.1}, TypeError, "the row of 'a' must be a mapping, found 0.1"),
       ({'a': {'lr': 0.1}}, ValueError, "row of 'a' has the key 'lr'; the"),
       ({'a': {'lr_mult': '1'}}, ValueError, "'lr_mult' of .* finite number"),
+      ({'a': {'lr_mult': [1, [2]]}}, ValueError, r'one axis, found \[1, \[2'),
       ({'a': {'weight_decay': True}}, ValueError, "'weight_decay' .* True"),
       ({'a': {'weight_decay': abs}}, ValueError, "'weight_decay' .* abs"),
       ({'a': {'frozen': 1}}, ValueError, "'frozen': True}` is a row by itself"),
