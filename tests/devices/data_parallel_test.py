@@ -79,6 +79,7 @@ def _train(by, name):
   for key in jax.random.split(jax.random.key(1), 4):
     dtype = params.layers[0].bias.dtype
     carry = step(*carry, jax.random.normal(key, (4 * _MESH.size, 8), dtype))
+  assert optax.tree.norm(optax.tree.sub(carry[0], params)) > 0
   return jax.device_get(carry)
 
 

@@ -169,6 +169,9 @@ class ExplicitAxesTest(parameterized.TestCase):
   )
   @pytest.mark.sent
   def test_all_that_works_on_one_device_works(self, label, kind, is_set):
+    params = _params(factories.name_of(label))
+    moves = optax.tree.sub(_on_one_device(label)[0], params)
+    self.assertGreater(optax.tree.norm(moves), 0)
     self._compare(label, kind, is_set)
 
   @parameterized.parameters(

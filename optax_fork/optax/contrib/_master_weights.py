@@ -67,8 +67,8 @@ def master_weights(
   Returns:
     An :class:`optax.GradientTransformationExtraArgs` whose ``update`` needs
     the params. Updates of params with a copy have the dtype of the params.
-    Added to these, they give the copy rounded or, where a param moves by about
-    its new size or more, as in changing its sign, a number next to it, which
+    Added to these, they give the copy rounded or, where a param moves by more
+    than half its new size, as in changing its sign, a number next to it, which
     the next step corrects. Bounds hold for the copies. Functions of the params
     such as ``value_fn`` get params of the dtypes that they have in the model.
     The state is a ``MasterWeightsState`` with ``inner_state``, ``master``, the
