@@ -79,7 +79,8 @@ def lbfgsb(
     lower: the least value of each param. A number for all of them, or a tree
       that is a prefix of the params, such as a dict or a module. Its leaves are
       numbers, arrays of the shape of the param, and ``None`` where there is no
-      bound. A function from the params to such a tree may be given, too.
+      bound. A function from the params to such a tree may be given, too. What
+      the dtype of the param cannot hold is rounded inwards.
     upper: the greatest value of each param, in the same way.
     memory_size: number of past steps from which the curvature is estimated.
     max_linesearch_steps: at most that many evaluations in each step.
@@ -347,10 +348,12 @@ def _get_bounds(
     with jax.ensure_compile_time_eval():
       low = _get_limit(low, -jnp.inf, f'lower{where}', leaf)
       high = _get_limit(high, jnp.inf, f'upper{where}', leaf)
-      is_valid = jnp.all(low <= high) if check_values else True
+      is_valid = (low <= high) & (low < jnp.inf) & (high > -jnp.inf)
+      is_valid = jnp.all(is_valid) if check_values else True
     if not isinstance(is_valid, jax.core.Tracer) and not is_valid:
       raise ValueError(
-          f'lower{where} is above upper{where}, or one of them is NaN. Give'
+          f'No {jnp.result_type(leaf)} is between lower{where} and'
+          f' upper{where}: lower is above upper, or one of them is NaN. Give'
           ' None for no bound.'
       )
     bounds.append((low, high))
@@ -399,7 +402,14 @@ def _get_limit(bound, default, place, leaf):
         f'{place} has the shape {array.shape}, but the param has {shape}.'
         ' Give an array of that shape, or a number.'
     )
-  return array.astype(dtype)
+  given = array.astype(jnp.promote_types(array.dtype, jnp.float32))
+  limit = given.astype(dtype)
+  if given.dtype == dtype:
+    return limit
+  # Rounded inwards, so that the param is within what was given.
+  is_out = limit > given if default > 0 else limit < given
+  inner = jnp.nextafter(limit, jnp.asarray(-default, dtype))
+  return jnp.where(is_out, inner, limit)
 
 
 def _bounded(fn, bounds, leaves, *more):

@@ -336,9 +336,9 @@ class LBFGSBTest(parameterized.TestCase):
   @parameterized.parameters(
       ({'w': np.zeros(2), 'b': None}, None, r"lower\['w'\] has the shape"),
       (None, {'w': 0, 'b': np.zeros((1, 2))}, r"upper\['b'\] has the shape"),
-      ({'w': 2, 'b': None}, {'w': 1, 'b': 0}, r"lower\['w'\] is above"),
-      (0, {'w': 1, 'b': np.array([-1, 1])}, r"lower\['b'\] is above"),
-      (None, {'w': None, 'b': np.nan}, r"upper\['b'\], or .* NaN"),
+      ({'w': 2, 'b': None}, {'w': 1, 'b': 0}, r"between lower\['w'\] and"),
+      (0, {'w': 1, 'b': np.array([-1, 1])}, r"between lower\['b'\] and"),
+      (None, {'w': None, 'b': np.nan}, r"upper\['b'\]: .* NaN"),
       ({'w': 0}, None, 'lower is not a prefix'),
       ({'w': [0, 1], 'b': 0}, None, r"lower\['w'\] is list"),
       ('zero', None, r"lower\['b'\] is 'zero'.*real"),
@@ -349,6 +349,30 @@ class LBFGSBTest(parameterized.TestCase):
     for init in (lambda solver: solver.init, lambda s: jax.jit(s.init)):
       with self.assertRaisesRegex(ValueError, error):
         init(_lbfgsb.lbfgsb(lower, upper))(params)
+
+  @parameterized.parameters(
+      (jnp.float16, 1e-9, None),  # The nearest number is 0.
+      (jnp.float16, None, 1e5),  # It is infinite.
+      (jnp.bfloat16, 257, None),
+      (jnp.bfloat16, None, 0.3),
+      (jnp.bfloat16, jnp.asarray([1e-3, -0.1]), 0.3),
+      (jnp.float32, 0.1, None),
+  )
+  def test_bounds_are_rounded_inwards(self, dtype, lower, upper):
+    start = jnp.full(2, 300.0 if upper is None else 0.0, dtype)
+    bounds = _lbfgsb._get_bounds(lower, upper, start)[0]
+    for found, given, sign in zip(bounds, (lower, upper), (1, -1)):
+      if given is not None:
+        given = np.float32(given)
+        found = sign * np.float32(found)
+        self.assertTrue(np.all(found >= sign * given))
+        one_less = jnp.nextafter(jnp.asarray(sign * found, dtype), -sign * _INF)
+        self.assertTrue(np.all(sign * np.float32(one_less) < sign * given))
+
+  def test_error_where_no_number_is_within(self):
+    for bounds in ((0.3001, 0.3002), (1e39, None)):
+      with self.assertRaisesRegex(ValueError, 'No bfloat16 is between lower'):
+        _lbfgsb.lbfgsb(*bounds).init(jnp.ones(1, jnp.bfloat16))
 
   def test_error_of_memory_size(self):
     with self.assertRaisesRegex(ValueError, 'memory_size'):

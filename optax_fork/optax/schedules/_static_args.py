@@ -169,16 +169,21 @@ def warn_of_rounding(
       if np.any(np.isin(low, (0, 1)) & ~np.isin(high, (0, 1))):
         rounded.append(f'{name}={value} becomes {low}')
   if rounded:
+    way = (
+        'Put `optax.contrib.master_weights` around it, which trains float32'
+        ' copies of the params. Without copies, give `init` the params in'
+        ' float32: `optax.tree.cast(params, jnp.float32)`; with'
+        ' `hyperparam_dtype=jnp.float32`, each step is in float32, too.'
+        if params is not None
+        else 'Give it `hyperparam_dtype=jnp.float32`.'
+    )
     warnings.warn(
         f'`inject_hyperparams` rounds numbers to {jnp.dtype(dtype)}:'
-        f' {", ".join(rounded)}. Put `optax.contrib.master_weights` around it,'
-        ' which trains float32 copies of the params. Without copies, give'
-        ' `init` the params in float32: `optax.tree.cast(params, jnp.float32)`;'
-        ' with `hyperparam_dtype=jnp.float32`, each step is in float32, too.'
+        f' {", ".join(rounded)}. {way}'
     )
   leaves = jax.tree_util.tree_leaves_with_path(params) if are_cast else ()
   for path, p in leaves:
-    if leaf_kinds.is_param(p) and p.dtype != dtype:
+    if leaf_kinds.is_param(p) and jnp.result_type(p) != dtype:
       is_complex = jnp.issubdtype(dtype, jnp.complexfloating)
       is_complex &= not jnp.issubdtype(p.dtype, jnp.complexfloating)
       way = (

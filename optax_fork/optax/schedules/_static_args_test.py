@@ -467,6 +467,9 @@ class RoundingTest(parameterized.TestCase):
     with warnings.catch_warnings():
       warnings.simplefilter('error')
       tx(jnp.float32(0.999)).init(params)  # It stays as it is.
+    low = optax.inject_hyperparams(optax.scale, hyperparam_dtype=jnp.bfloat16)
+    with self.assertWarnsRegex(UserWarning, 'becomes 1.0. Give it'):
+      low(0.999).init(jnp.ones(2))
 
   @parameterized.parameters(
       ({'b': jnp.bfloat16}, 'float32, .*bfloat16: .*master_weights'),
@@ -484,6 +487,7 @@ class RoundingTest(parameterized.TestCase):
       warnings.simplefilter('error')
       inject(jnp.float32(0.5)).init(params)
       inject(0.5).init({'a': params['a'], 'n': jnp.arange(2)})
+      inject(0.5).init(np.ones(2))  # For JAX, float32.
       optax.inject_hyperparams(optax.sgd, hyperparam_dtype=jnp.float32)(
           0.5
       ).init(params)
