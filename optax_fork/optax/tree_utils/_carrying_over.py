@@ -99,7 +99,9 @@ def _find_states(old: Any, new: Any, keys: Any = ()) -> Any:
   is_leaf = lambda x: views.is_partition_state(x) or not _is_state(x)
   for path, x, y, error in tree_differences.walk(new, old, is_leaf, keys):
     if error or is_leaf(x) != is_leaf(y) or _is_state(x) != _is_state(y):
-      advice = _advise(*(_find_labels(s, is_leaf, keys) for s in (old, new)))
+      advice = _advise_part(old, new, keys) or _advise_labels(
+          *(_find_labels(s, is_leaf, keys) for s in (old, new))
+      )
       raise _unlike(path, y, x, f'which is of another optimizer. {advice}')
     if views.is_partition_state(x) and jax.tree.leaves((x, y)):
       path += (jax.tree_util.GetAttrKey('inner_states'),)
@@ -120,7 +122,30 @@ def _find_labels(state: Any, is_leaf: Any, keys: Any) -> dict[str, list[Any]]:
   }
 
 
-def _advise(old: dict[str, list[Any]], new: dict[str, list[Any]]) -> str:
+def _advise_part(old: Any, new: Any, keys: Any) -> str:
+  """Says which part of one state has the leaves of the other, if one has."""
+  list_paths = lambda x: [k for k, _ in jax.tree_util.tree_leaves_with_path(x)]
+
+  def find(state, wanted, path):
+    if list_paths(state) == wanted:
+      yield path
+    elif _is_state(state):
+      for key, child in tree_differences.open_node(state)[0]:
+        yield from find(child, wanted, path + key)
+
+  wider = [*find(new, list_paths(old), keys)]
+  narrower = [*find(old, list_paths(new), keys)]
+  if len(wider) + len(narrower) != 1:
+    return ''
+  places = keys if wider else narrower[0], wider[0] if wider else keys
+  olds, news = map(jax.tree_util.keystr, places)
+  call = f'`optax.tree.carry_over(old{olds}, new{news})`'
+  return f'One holds the other: take {call}, and put its state in.'
+
+
+def _advise_labels(
+    old: dict[str, list[Any]], new: dict[str, list[Any]]
+) -> str:
   """Says a way out of what differs, by where the two states have labels."""
   if new and not old:
     place, labels = next(iter(new.items()))
@@ -141,8 +166,8 @@ def _advise(old: dict[str, list[Any]], new: dict[str, list[Any]]) -> str:
         f' {", ".join(map(repr, new))} in the new one: carry over these parts.'
     )
   return (
-      'Set what both have with `optax.tree.set`. If one wraps the other, set'
-      ' what is inside with `_replace`. In a partition, give it another label.'
+      'Set what both have with `optax.tree.set`. In `optax.partition`, you can'
+      ' also give it another label.'
   )
 
 
@@ -178,11 +203,17 @@ def _nothing_goes_on(
   )
   shared = [k for k in begun if not k or k in was and k in now]
   place = (shared or begun)[0]
+  lost = [path for path in parts[place] if both.get(path) is None]
   if not shared:
     was, now = (reprlib.repr([*labels.values()]) for labels in (was, now))
     advice = (
         'No label has a state in both: the old state has one of'
         f' {was}, and the new one of {now}.'
+    )
+  elif not any(path in news for path in lost):
+    advice = (
+        'The old state has more: cut it first, with `optax.tree_map_params(tx,'
+        ' lambda x, keep: x if keep else optax.MaskedNode(), old, mask)`.'
     )
   elif place:
     advice = 'This label is in both, but what is new takes one of its own.'
@@ -190,9 +221,8 @@ def _nothing_goes_on(
     advice = 'It is outside of all labels: put it in, or carry over what is in.'
   else:
     advice = 'What is new takes a label of its own in `optax.partition`.'
-  lost = next(path for path in parts[place] if both.get(path) is None)
   advice = f'so nothing goes on. {advice}'
-  return _unlike(lost, olds.get(lost), news.get(lost), advice)
+  return _unlike(lost[0], olds.get(lost[0]), news.get(lost[0]), advice)
 
 
 def _unlike(keys: Any, old: Any, new: Any, advice: str) -> ValueError:

@@ -201,9 +201,14 @@ class CarryOverTest(parameterized.TestCase):
       ('behind_a_clip', _ADAM, optax.chain(optax.clip(1.0), _labels(_ADAM)),
        r"The old state has no labels. .*'head'\] at '1'"),
       ('no_labels_left', _labels(_ADAM), _ADAM, r"\['body', 'head'\] at '.'"),
-      ('elsewhere', _labels(_ADAM), optax.chain(_COUNT, _labels(_ADAM)),
+      ('elsewhere', optax.partition({'x': _ADAM}, {'body': 'x', 'head': 'x'}),
+       optax.chain(_COUNT, _labels(_ADAM)),
        "at '.' in the old state, and at '1' in the new one: carry over these"),
-      ('wrapped', _ADAM, optax.MultiSteps(_ADAM, 2), 'inside with `_replace`'),
+      ('wrapped', _ADAM, optax.MultiSteps(_ADAM, 2),
+       r'`optax.tree.carry_over\(old, new.inner_opt_state\)`'),
+      ('behind_a_schedule', optax.chain(_COUNT, _ADAM), _ADAM,
+       r'`optax.tree.carry_over\(old\[1\], new\)`'),
+      ('twice', _ADAM, optax.chain(_ADAM, _ADAM), 'optimizer. Set what both'),
       ('in_a_label', _labels(_ADAM), _labels(optax.sgd(0.1, 0.9)), 'another l'),
       ('renamed', _labels(_ADAM), optax.partition(
           {'new': _ADAM, 'old': _ADAM}, {'body': 'old', 'head': 'new'}
@@ -221,6 +226,18 @@ class CarryOverTest(parameterized.TestCase):
     ):
       with self.assertRaisesRegex(ValueError, text):
         optax.tree.carry_over(tx.init(_BOTH), tx.init(params))
+
+  def test_old_state_of_more_params(self):
+    """It can be cut as the error says."""
+    old, new = _ADAM.init(_BOTH), _labels(_ADAM).init(_BOTH)
+    label = lambda x: optax.PartitionState({'body': optax.MaskedState(x)})
+    for states in ((old, _ADAM.init(_BODY)), (label(old), new)):
+      with self.assertRaisesRegex(ValueError, 'has more: cut it first'):
+        optax.tree.carry_over(*states)
+    cut = lambda x, keep: x if keep else optax.MaskedNode()
+    keep = {'body': True, 'head': False}
+    old = optax.tree_map_params(_ADAM, cut, old, keep)
+    self.assertLen(optax.tree.carry_over(label(old), new).carried, 3)
 
   def test_nothing_goes_on(self):
     with self.assertRaisesRegex(
