@@ -25,6 +25,11 @@ import optax.tree
 
 # pylint: disable=protected-access
 
+_NO_BOUND = (
+    ' Give None where there is no bound, as'
+    ' `optax.masks.labels({...}, default=None)` does.'
+)
+
 
 class LBFGSBState(NamedTuple):
   """State of :func:`optax.contrib.lbfgsb`.
@@ -372,7 +377,7 @@ def _for_each_leaf(bound, name, params):
     found = views.at_each_leaf(bound, whole)
   except Exception as error:
     raise tree_differences.prefix_error(
-        bound, whole, name, views.is_hole
+        bound, whole, name, views.is_hole, lambda *_: _NO_BOUND
     ) from error
   paths = jax.tree_util.tree_leaves_with_path(whole, is_leaf=views.is_hole)
   table = {jax.tree_util.keystr(k): b for (k, _), b in zip(paths, found)}

@@ -339,7 +339,7 @@ class LBFGSBTest(parameterized.TestCase):
       ({'w': 2, 'b': None}, {'w': 1, 'b': 0}, r"between lower\['w'\] and"),
       (0, {'w': 1, 'b': np.array([-1, 1])}, r"between lower\['b'\] and"),
       (None, {'w': None, 'b': np.nan}, r"upper\['b'\]: .* NaN"),
-      ({'w': 0}, None, 'lower is not a prefix'),
+      ({'w': 0}, None, 'lower is not a prefix.*None where there is no'),
       ({'w': [0, 1], 'b': 0}, None, r"lower\['w'\] is list"),
       ('zero', None, r"lower\['b'\] is 'zero'.*real"),
       ({'w': 1j, 'b': 0}, None, r"lower\['w'\] is 1j.*real"),
