@@ -16,7 +16,7 @@ from support import settings
 from support.variants import full
 
 _LOW, _STEPS = jnp.bfloat16, 500
-_SHAPES = {'w': (4, 6), 'v': (6, 6), 'b': (6,)}
+_SHAPES = {'w': (4, 6), 'v': (6,), 'b': (6,)}
 
 
 def _is_compared(label):
