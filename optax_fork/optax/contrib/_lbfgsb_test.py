@@ -355,7 +355,7 @@ class LBFGSBTest(parameterized.TestCase):
       (jnp.float16, None, 1e5),  # It is infinite.
       (jnp.bfloat16, 257, None),
       (jnp.bfloat16, None, 0.3),
-      (jnp.bfloat16, jnp.asarray([1e-3, -0.1]), 0.3),
+      (jnp.bfloat16, np.float32([1e-3, -0.1]), 0.3),
       (jnp.float32, 0.1, None),
   )
   def test_bounds_are_rounded_inwards(self, dtype, lower, upper):
