@@ -285,9 +285,7 @@ def _direction(x, g, bounds, memory):
   y = _bounded(lambda _, q, u: jnp.where(u != 0, q, 0), bounds, y, full)
   rho = weight(_vdot(s, y), last)
   cap = jnp.minimum(1.0, 1.0 / jnp.sqrt(_squared_norm(full)))
-  scale = jnp.where(
-      rho > 0, 1 / (rho * _squared_norm(y)), cap
-  )
+  scale = jnp.where(rho > 0, 1 / (rho * _squared_norm(y)), cap)
   step = _projected_step(x, [scale * q for q in g], bounds)
 
   # That makes params active, and those next to a bound (Bertsekas' epsilon).

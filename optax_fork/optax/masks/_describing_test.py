@@ -60,7 +60,8 @@ class DescribeTest(absltest.TestCase):
     self.assertIn('label', optax.masks.describe(params, {'q': 1, 'f': True}))
     self.assertIn('mask', optax.masks.describe(params, True))
     text = optax.masks.describe({'a': 1.0, 'b': 2.0}, {'a': True, 'b': 'True'})
-    self.assertLen(re.findall("True'? +1 +1", text), 2)
+    self.assertLen(re.findall('True +1 +1', text), 1)
+    self.assertLen(re.findall("'True' +1 +1", text), 1)
 
   def test_bad_choice(self):
     with self.assertRaisesRegex(ValueError, 'choice is not a prefix'):

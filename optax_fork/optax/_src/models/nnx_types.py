@@ -56,8 +56,7 @@ def wrap_values(
   def wrap(x, value):
     if not is_variable(x):
       return value
-    treedef = jax.tree.structure(x, is_leaf=lambda y: y is not x)
-    return treedef.unflatten([value])
+    return jax.tree.map(lambda _: value, x, is_leaf=lambda y: y is not x)
 
   return jax.tree.map(
       wrap, tree, values, is_leaf=lambda x: is_variable(x) or is_leaf(x)
