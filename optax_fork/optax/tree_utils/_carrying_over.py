@@ -50,7 +50,8 @@ def carry_over(old: Any, new: Any) -> CarriedOver:
 
   Returns:
     An :class:`optax.tree.CarriedOver`. Its ``state`` has the structure, shapes
-    and dtypes of ``new``; arrays of the old state stay on their devices.
+    and dtypes of ``new``; arrays of the old state stay on their devices. What
+    would be rounded to float16, which has too small a range, starts fresh.
 
   Raises:
     ValueError: If nothing goes on, or at the first place of another optimizer.
@@ -189,6 +190,10 @@ def _take(old: Any, new: Any) -> Any:
   (was, shape), (dtype, wanted) = map(tree_differences.kind, (old, new))
   kinds = jnp.floating, jnp.complexfloating, jnp.integer
   is_cast = any(all(jnp.issubdtype(x, k) for x in (was, dtype)) for k in kinds)
+  if is_cast and jnp.issubdtype(dtype, jnp.inexact):
+    # In float16, large moments would become infinite, and small ones 0.
+    most = lambda x: jnp.finfo(x).maxexp
+    is_cast = most(dtype) >= min(most(was), most(jnp.float32))
   if shape != wanted or was != dtype and not is_cast:
     return None
   return old if was == dtype else jnp.asarray(old, dtype)

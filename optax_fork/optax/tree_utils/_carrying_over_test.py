@@ -148,11 +148,19 @@ class CarryOverTest(parameterized.TestCase):
       (np.float32(2), jnp.bfloat16(2)),
       (np.complex128(1 + 2j), jnp.complex64(1 + 2j)),
       (np.int64(3), jnp.int32(3)),
+      (np.float16(3), jnp.float32(3)),
+      (np.float16(3), jnp.float16(3)),
   )
   def test_precision_is_that_of_the_new_state(self, old, new):
     found = optax.tree.carry_over(_Wrapper(old, ()), _Wrapper(new * 0, ()))
     self.assertEqual(found.state.number, new)
     self.assertEqual(found.state.number.dtype, new.dtype)
+
+  def test_float16_cannot_hold_what_others_do(self):
+    init = lambda dtype: _train(_ADAM, jax.tree.map(dtype, _BODY))
+    for dtype in (jnp.bfloat16, jnp.float32):
+      with self.assertRaisesRegex(ValueError, r"'0/mu/body'.* float16\[2, 3\],"):
+        optax.tree.carry_over(init(dtype), init(jnp.float16))
 
   def test_models_of_other_classes(self):
     other = collections.namedtuple('Other', ('first', 'second'), module='model')
