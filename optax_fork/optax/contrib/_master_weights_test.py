@@ -39,8 +39,10 @@ class MasterWeightsTest(parameterized.TestCase):
   def test_params_are_those_of_float32_rounded(self, dtype, apply):
     """Here they move by less than their size."""
     tx = optax.adamw(5e-3)
-    draw = lambda *shape: jax.random.normal(jax.random.key(len(shape)), shape)
-    params = {'w': (2.0 + draw(50) / 4).astype(dtype), 'b': jnp.ones(50)}
+    draw = lambda *shape: jax.random.normal(
+        jax.random.key(len(shape)), shape, jnp.float32
+    )
+    params = {'w': (2.0 + draw(50) / 4).astype(dtype), 'b': draw(50)}
     grads = {'w': draw(80, 50).astype(dtype), 'b': draw(80, 50)}
     found, state = _trained(master_weights(tx), params, grads, apply)
     cast = lambda tree: optax.tree.cast(tree, jnp.float32)
@@ -56,7 +58,7 @@ class MasterWeightsTest(parameterized.TestCase):
   def test_move_that_is_rounded_keeps_the_copy(self):
     params = jnp.array([1.0, 1.0, 0.375], _LOW)
     tx = master_weights(optax.sgd(1.0))
-    grads = jnp.array([[0.999, 2.3, 0.8], [0.0] * 3])
+    grads = jnp.float32([[0.999, 2.3, 0.8], [0.0] * 3])
     found, state = _trained(tx, params, grads)
     copy = params.astype(jnp.float32) - grads[0]
     np.testing.assert_array_equal(state.master, copy)

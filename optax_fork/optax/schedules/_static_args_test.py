@@ -499,7 +499,7 @@ class RoundingTest(parameterized.TestCase):
       ('b', jnp.bfloat16, jnp.float32, lambda tx: tx, jnp.float32),
   )
   def test_ways_out_train_in_a_scan(self, name, dtype, kept, wrap, cast):
-    params = {'a': jnp.ones(2), name: jnp.ones(2, dtype)}
+    params = {'a': jnp.ones(2, jnp.float32), name: jnp.ones(2, dtype)}
     inject = optax.inject_hyperparams(optax.adam, hyperparam_dtype=kept)
     tx = wrap(inject(0.01))
 
