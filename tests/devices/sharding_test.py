@@ -180,6 +180,19 @@ class ShardingTest(parameterized.TestCase):
     optimizer = optimizers.of_parts(params)[name]
     self.assertEmpty(_sent_by_update(optimizer, params))
 
+  def test_copies_of_bfloat16_params_are_sharded_as_they_are(self):
+    optimizer = optax.contrib.master_weights(optax.adam(1e-3))
+    params = optax.tree.cast(_PARAMS, jnp.bfloat16)
+    sharded = _shard(params)
+    self.assertEmpty(_sent_by_update(optimizer, sharded))
+    same = lambda x, param: self.assertEqual(x.sharding, param.sharding)
+    state, wanted = optimizer.init(sharded), optimizer.init(params)
+    for _ in range(2):
+      optax.tree_map_params(optimizer, same, state, sharded)
+      _, state = jax.jit(optimizer.update)(sharded, state, sharded)
+      _, wanted = jax.jit(optimizer.update)(params, wanted, params)
+    chex.assert_trees_all_close(state.master, wanted.master, rtol=1e-6)
+
   def test_a_step_of_lbfgs_with_its_line_search_gathers_no_large_leaf(self):
     params, optimizer = _shard(_PARAMS), optax.lbfgs(memory_size=MEMORY)
     # With the whole batch on each device, the loss gathers no weights.

@@ -19,6 +19,7 @@ from absl.testing import parameterized
 import chex
 import jax
 import jax.numpy as jnp
+import optax
 from optax_fork import pristine
 from regression import checkpoints
 
@@ -83,6 +84,18 @@ class CheckpointsTest(parameterized.TestCase):
     ):
       self.assert_same(tree, same)
       compare(checkpoints.train(name, *tree), trained)
+
+  @parameterized.parameters('orbax', 'pickle', 'equinox', 'flax')
+  def test_master_weights(self, form):
+    tx = optax.contrib.master_weights(optax.adamw(1e-3))
+    params = {'w': jnp.ones(2, jnp.bfloat16), 'b': jnp.ones(2)}
+    target = tx.init(params)
+    _, state = tx.update(params, target, params)
+    path = self.directory / f'master-{form}'
+    checkpoints.save(form, path, state)
+    restored = checkpoints.restore(form, path, target)
+    chex.assert_trees_all_equal_dtypes(restored, state)
+    chex.assert_trees_all_equal(restored, state)
 
   @parameterized.parameters(checkpoints.INJECT_CASES)
   def test_what_is_static_in_the_fork_leaves_the_state(self, name, form):
