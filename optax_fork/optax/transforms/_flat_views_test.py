@@ -8,6 +8,7 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
+import numpy as np
 from optax._src import alias
 from optax._src import base
 from optax._src import test_utils
@@ -50,7 +51,7 @@ class FlattenedViewTest(parameterized.TestCase):
     )
 
   @parameterized.parameters(
-      {}, {'grad': jnp.ones(6)}, {'grad': {'b': jnp.ones(6)}}
+      {}, {'grad': np.ones(6)}, {'grad': {'b': np.ones(6)}}
   )
   def test_functions_of_the_vector(self, **extra_args):
     """As in 0.2.8, unless `grad` is like the params."""
