@@ -30,6 +30,7 @@ _REWRITTEN = {
     'optax.adaptive_grad_clip',
     'optax.flatten',
     'optax.lbfgs',
+    'optax.scale_by_backtracking_linesearch',
     'optax.scale_by_zoom_linesearch',
 }
 _FORK = lambda: optax

@@ -13,6 +13,7 @@ import itertools
 import re
 
 from absl.testing import parameterized
+import chex
 import jax
 import optax
 import pytest
@@ -31,11 +32,14 @@ _FORK = lambda: optax
 # Outside of jit, the fork compiles the loops of L-BFGS as one program and so
 # rounds otherwise: test_rounding_of_lbfgs takes its eager steps.
 _ROUNDED = ('optax.lbfgs', 'optax.scale_by_lbfgs')
-# Their steps are other programs, which give the same bits when compiled.
-_REWRITTEN = (
+# XLA may round a trial of the zoom search in another way, and does on the oldest
+# and on the newest JAX: see test_rounding_of_the_first_trial.
+_ZOOM = ('optax.lbfgs', 'optax.scale_by_zoom_linesearch')
+# Their steps are other programs, which give the same bits when compiled. Those of
+# backtracking are others before JAX 0.6 alone.
+_REWRITTEN = _ZOOM + (
     'optax.adaptive_grad_clip',
-    'optax.lbfgs',
-    'optax.scale_by_zoom_linesearch',
+    'optax.scale_by_backtracking_linesearch',
 )
 # Here pristine takes a mask function for a mask, and freezes everything: see
 # test_freeze_mask_that_is_no_tree_of_bools.
@@ -128,5 +132,10 @@ class SettingsTest(parameterized.TestCase):
       if is_rewritten or factory in _ROUNDED:
         del modes[0]
       for jit in modes if steps else ():
-        train = lambda run, jit=jit: states.bits(run.train(steps, jit))
-        self.assertEqual(states.differences(*both(train)), [])
+        found, wanted = both(lambda run, jit=jit: run.train(steps, jit))
+        if factory in _ZOOM:
+          self.assertEqual(*(str(x.pop('structure')) for x in (found, wanted)))
+          chex.assert_trees_all_close(found, wanted, rtol=1e-5, atol=1e-5)
+        else:
+          found, wanted = map(states.bits, (found, wanted))
+          self.assertEqual(states.differences(found, wanted), [])

@@ -266,8 +266,9 @@ class FrameworksTest(chex.TestCase):
       chex.assert_trees_all_close(_arrays(model)[2:], wanted[2:], rtol=1e-5)
       self._assert_other_leaves_are_the_same(model, start)
 
-  @parameterized.parameters(
-      *((name, False) for name in _RAW), *((name, True) for name in _CASES)
+  @parameterized.named_parameters(
+      *((name, name, False) for name in _RAW),
+      *((f'{name}_frozen', name, True) for name in _CASES),
   )
   def test_lbfgs_is_that_of_the_arrays(self, name, is_frozen):
     start, loss = _make(name)

@@ -174,7 +174,7 @@ def warn_of_rounding(
         ' copies of the params. Without copies, give `init` the params in'
         ' float32: `optax.tree.cast(params, jnp.float32)`; with'
         ' `hyperparam_dtype=jnp.float32`, each step is in float32, too.'
-        if params is not None
+        if params is not None and jnp.issubdtype(dtype, jnp.inexact)
         else 'Give it `hyperparam_dtype=jnp.float32`.'
     )
     warnings.warn(
@@ -186,11 +186,12 @@ def warn_of_rounding(
     if leaf_kinds.is_param(p) and jnp.result_type(p) != dtype:
       is_complex = jnp.issubdtype(dtype, jnp.complexfloating)
       is_complex &= not jnp.issubdtype(p.dtype, jnp.complexfloating)
+      wide = ' with `dtype=jnp.float64`' if dtype == jnp.float64 else ''
       way = (
           'Give it `hyperparam_dtype=jnp.float32`'
           if is_complex
-          else 'Put `optax.contrib.master_weights` around it, or give `init`'
-          ' the params in one dtype'
+          else f'Put `optax.contrib.master_weights`{wide} around it, or give'
+          ' `init` the params in one dtype'
       )
       warnings.warn(
           f'`inject_hyperparams` has numbers of {jnp.dtype(dtype)}, and'

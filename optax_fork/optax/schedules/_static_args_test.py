@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from optax import contrib
+from optax._src import utils
 from optax.schedules import _static_args
 import optax.tree
 
@@ -470,6 +471,18 @@ class RoundingTest(parameterized.TestCase):
     low = optax.inject_hyperparams(optax.scale, hyperparam_dtype=jnp.bfloat16)
     with self.assertWarnsRegex(UserWarning, 'becomes 1.0. Give it'):
       low(0.999).init(jnp.ones(2))
+    with self.assertWarnsRegex(UserWarning, 'becomes 0. Give it'):
+      tx(0.5).init(jnp.arange(2))
+
+  def test_way_out_beside_float64(self):
+    adam = optax.inject_hyperparams(optax.adam)(0.5)
+    with utils.x64_precision(True):
+      params = {'a': jnp.ones(2, jnp.float32), 'b': jnp.ones(2, jnp.float64)}
+      with self.assertWarnsRegex(UserWarning, 'with `dtype=jnp.float64`'):
+        adam.init(params)
+      with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        contrib.master_weights(adam, dtype=jnp.float64).init(params)
 
   @parameterized.parameters(
       ({'b': jnp.bfloat16}, 'float32, .*bfloat16: .*master_weights'),
