@@ -32,11 +32,11 @@ _FORK = lambda: optax
 # Outside of jit, the fork compiles the loops of L-BFGS as one program and so
 # rounds otherwise: test_rounding_of_lbfgs takes its eager steps.
 _ROUNDED = ('optax.lbfgs', 'optax.scale_by_lbfgs')
-# XLA may round a trial of the zoom search in another way, and does on the oldest
-# and on the newest JAX: see test_rounding_of_the_first_trial.
+# XLA may round a trial of the zoom search in another way, and does on the
+# oldest and the newest JAX: see test_rounding_of_the_first_trial.
 _ZOOM = ('optax.lbfgs', 'optax.scale_by_zoom_linesearch')
-# Their steps are other programs, which give the same bits when compiled. Those of
-# backtracking are others before JAX 0.6 alone.
+# Their steps are other programs, which give the same bits when compiled. Those
+# of backtracking are others only on the oldest JAX.
 _REWRITTEN = _ZOOM + (
     'optax.adaptive_grad_clip',
     'optax.scale_by_backtracking_linesearch',

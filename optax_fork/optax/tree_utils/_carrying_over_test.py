@@ -159,7 +159,7 @@ class CarryOverTest(parameterized.TestCase):
   def test_float16_cannot_hold_what_others_do(self):
     init = lambda dtype: _train(_ADAM, jax.tree.map(dtype, _BODY))
     for dtype in (jnp.bfloat16, jnp.float32):
-      with self.assertRaisesRegex(ValueError, r"'0/mu/body'.* float16\[2, 3\],"):
+      with self.assertRaisesRegex(ValueError, r"'0/mu/body'.* float16\[2, "):
         optax.tree.carry_over(init(dtype), init(jnp.float16))
 
   def test_models_of_other_classes(self):
