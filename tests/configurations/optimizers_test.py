@@ -31,7 +31,7 @@ _OPTIONS = {
 }
 _WARNINGS = 'warnings'
 _WHILE_TRACING = ('rank_promotion', 'dtype_promotion', 'x64', _WARNINGS)
-_LABELS = list(runs.optimizers(optax))
+_LABELS = list(runs.optimizers(release.load()))
 _IN_SHORT = (
     'MultiSteps',
     'MultiSteps_lbfgs',
