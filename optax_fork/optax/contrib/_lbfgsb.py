@@ -84,8 +84,9 @@ def lbfgsb(
     lower: the least value of each param. A number for all of them, or a tree
       that is a prefix of the params, such as a dict or a module. Its leaves are
       numbers, arrays of the shape of the param, and ``None`` where there is no
-      bound. A function from the params to such a tree may be given, too. What
-      the dtype of the param cannot hold is rounded inwards.
+      bound. A function from the params to such a tree may be given, too. Of
+      what ``jnp.asarray`` makes of a bound, which is float32 without x64, the
+      part that the dtype of the param cannot hold is rounded inwards.
     upper: the greatest value of each param, in the same way.
     memory_size: number of past steps from which the curvature is estimated.
     max_linesearch_steps: at most that many evaluations in each step.
