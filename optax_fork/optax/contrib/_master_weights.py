@@ -78,8 +78,8 @@ def master_weights(
   Raises:
     ValueError: If ``dtype`` is no float of the range of float32 or more, as
       float16 is not, or if ``update`` gets no params.
-    TypeError: If a param has another dtype than it had in ``init``, or one with
-      a copy has another shape.
+    TypeError: If a param with a copy has another dtype or shape than in
+      ``init``, or another one has become one of low precision.
 
   Examples:
     >>> import jax.numpy as jnp

@@ -42,7 +42,8 @@ def carry_over(old: Any, new: Any) -> CarriedOver:
   its leaves have the same paths and shapes in both, and what is around it goes
   on. Otherwise it starts fresh whole. So new params need a label of their own.
   Only states are compared: that of Adam would go on as that of Adamax. Injected
-  numbers go on, too: set those that you changed with :func:`optax.tree.set`.
+  numbers go on, too, rounded as they were: set those that you changed, and all
+  if the precision is higher now, with :func:`optax.tree.set`.
 
   Args:
     old: the old state.

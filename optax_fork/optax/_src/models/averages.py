@@ -79,8 +79,13 @@ def warn_of_rounding(decay: Any, dtype: Any, params: Any) -> None:
   for kind in dtypes if dtype is None else [dtype] * bool(dtypes):
     is_inexact = jnp.issubdtype(kind, jnp.inexact)
     if is_inexact and np.any((0 < step) & (step < jnp.finfo(kind).eps / 2)):
+      wide = jnp.promote_types(kind, jnp.float32)
+      wide = np.promote_types(kind, np.float64) if wide == kind else wide
+      is_mixed = wide.kind != 'c' and any(x.kind == 'c' for x in dtypes)
+      apart = ', but average complex params apart' if is_mixed else ''
       warnings.warn(
           f'`ema` with `decay={decay}` accumulates in {jnp.dtype(kind)}, which'
-          ' rounds its steps away. Give it `accumulator_dtype=jnp.float32`.'
+          f' rounds its steps away. Give it `accumulator_dtype=jnp.{wide}`'
+          f'{apart}.'
       )
       return

@@ -163,25 +163,28 @@ class RawUpdatesTest(parameterized.TestCase):
       self.assertEqual(average['names'], ['0.0'])
 
   @parameterized.parameters(
-      (0.999, jnp.bfloat16, None, True),
-      (0.9999, jnp.float16, None, True),
-      (0.999, jnp.float32, jnp.bfloat16, True),
-      (0.999, jnp.bfloat16, jnp.float32, False),
-      (0.99, jnp.bfloat16, None, False),
-      (1.0, jnp.bfloat16, None, False),
-      (0.999999, jnp.float32, None, False),
-      (np.array([0.9, 0.99], np.float32), jnp.float32, None, False),
-      (0.9, jnp.float32, jnp.int32, False),
+      (0.999, jnp.bfloat16, None, 'float32`.'),
+      (0.9999, jnp.float16, None, 'float32`.'),
+      (0.999, jnp.float32, jnp.bfloat16, 'float32`.'),
+      (0.999, jnp.complex64, jnp.bfloat16, 'float32`, but average complex'),
+      (1 - 1e-9, jnp.complex64, None, 'complex128`.'),
+      (1 - 1e-9, jnp.float32, None, 'float64`.'),
+      (0.999, jnp.bfloat16, jnp.float32, None),
+      (0.99, jnp.bfloat16, None, None),
+      (1.0, jnp.bfloat16, None, None),
+      (0.999999, jnp.float32, None, None),
+      (np.array([0.9, 0.99], np.float32), jnp.float32, None, None),
+      (0.9, jnp.float32, jnp.int32, None),
   )
-  def test_average_that_stands_still(self, decay, dtype, kept, is_warned):
+  def test_average_that_stands_still(self, decay, dtype, kept, way):
     params = {'w': jnp.zeros(1), 'b': jnp.zeros(1, dtype)}
     tx = _accumulation.ema(decay, accumulator_dtype=kept)
     with warnings.catch_warnings(record=True) as caught:
       warnings.simplefilter('always')
       tx.init(params)
-    self.assertLen(caught, is_warned)
-    if is_warned:
-      self.assertIn('accumulator_dtype=jnp.float32', str(caught[0].message))
+    self.assertLen(caught, way is not None)
+    if way:
+      self.assertIn(f'accumulator_dtype=jnp.{way}', str(caught[0].message))
 
   def test_periodic_update_none_for_params(self):
     with self.assertRaises(TypeError):
