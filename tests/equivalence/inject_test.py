@@ -30,9 +30,10 @@ _REWRITTEN = {
     'optax.adaptive_grad_clip',
     'optax.flatten',
     'optax.lbfgs',
-    'optax.scale_by_backtracking_linesearch',
     'optax.scale_by_zoom_linesearch',
 }
+if jax.__version_info__ < (0, 6):
+  _REWRITTEN.add('optax.scale_by_backtracking_linesearch')
 _FORK = lambda: optax
 _MIXED = {'w': jnp.float32, 'v': jnp.bfloat16, 'b': jnp.bfloat16}
 
