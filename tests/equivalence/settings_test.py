@@ -35,8 +35,8 @@ _ROUNDED = ('optax.lbfgs', 'optax.scale_by_lbfgs')
 # XLA may round a trial of the zoom search in another way, and does on the
 # oldest and the newest JAX: see test_rounding_of_the_first_trial.
 _ZOOM = ('optax.lbfgs', 'optax.scale_by_zoom_linesearch')
-# Their steps are other programs, which give the same bits when compiled. JAX 0.5
-# does not trace `ones_like` as a literal.
+# Their steps are other programs, which give the same bits when compiled. For
+# JAX 0.5, `ones_like` is no literal.
 _REWRITTEN = _ZOOM + ('optax.adaptive_grad_clip',)
 if jax.__version_info__ < (0, 6):
   _REWRITTEN += ('optax.scale_by_backtracking_linesearch',)
