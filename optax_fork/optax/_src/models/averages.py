@@ -75,6 +75,8 @@ def warn_of_rounding(decay: Any, dtype: Any, params: Any) -> None:
     return
   leaves = leaf_kinds.get_distinct(jax.tree.leaves(params))
   dtypes = [x.dtype for x in leaves if leaf_kinds.is_param(x)]
+  if dtype is None:  # An array as decay changes the dtype of the average.
+    dtypes = [jnp.result_type(x, decay) for x in dtypes]
   step = 1 - np.asarray(decay)
   for kind in dtypes if dtype is None else [dtype] * bool(dtypes):
     is_inexact = jnp.issubdtype(kind, jnp.inexact)

@@ -173,6 +173,8 @@ class RawUpdatesTest(parameterized.TestCase):
       (0.99, jnp.bfloat16, None, None),
       (1.0, jnp.bfloat16, None, None),
       (0.999999, jnp.float32, None, None),
+      (np.float32(0.999), jnp.bfloat16, None, None),
+      (np.float32(0.999), jnp.bfloat16, jnp.bfloat16, 'float32`.'),
       (np.array([0.9, 0.99], np.float32), jnp.float32, None, None),
       (0.9, jnp.float32, jnp.int32, None),
   )
