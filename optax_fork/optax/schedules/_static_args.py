@@ -188,7 +188,7 @@ def warn_of_rounding(
       is_complex &= not jnp.issubdtype(p.dtype, jnp.complexfloating)
       wide = ' with `dtype=jnp.float64`' if dtype == jnp.float64 else ''
       way = (
-          'Give it `hyperparam_dtype=jnp.float32`'
+          f'Give it `hyperparam_dtype=jnp.{jnp.finfo(dtype).dtype}`'
           if is_complex
           else f'Put `optax.contrib.master_weights`{wide} around it, or give'
           ' `init` the params in one dtype'

@@ -483,6 +483,8 @@ class RoundingTest(parameterized.TestCase):
       with warnings.catch_warnings():
         warnings.simplefilter('error')
         contrib.master_weights(adam, dtype=jnp.float64).init(params)
+      with self.assertWarnsRegex(UserWarning, 'hyperparam_dtype=jnp.float64'):
+        adam.init({'b': params['b'], 'z': jnp.ones(2, jnp.complex128)})
 
   @parameterized.parameters(
       ({'b': jnp.bfloat16}, 'float32, .*bfloat16: .*master_weights'),
