@@ -24,16 +24,8 @@ _NOT_ON_PRISTINE = {
     'optax.named_chain()',
     'optax.selective_transform(freeze_mask=function)',
 }
-# Their programs are others than pristine's, see settings_test: the fork has to
-# infer here what it is told there.
-_REWRITTEN = {
-    'optax.adaptive_grad_clip',
-    'optax.flatten',
-    'optax.lbfgs',
-    'optax.scale_by_zoom_linesearch',
-}
-if jax.__version_info__ < (0, 6):
-  _REWRITTEN.add('optax.scale_by_backtracking_linesearch')
+# The fork has to infer here what it is told there.
+_REWRITTEN = settings.REWRITTEN | {'optax.flatten'}
 _FORK = lambda: optax
 _MIXED = {'w': jnp.float32, 'v': jnp.bfloat16, 'b': jnp.bfloat16}
 
