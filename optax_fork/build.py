@@ -26,12 +26,8 @@ from optax_fork import series
 _CHECKOUT = pathlib.Path(__file__).resolve().parents[1]
 _COMMON = 'LICENSE NOTICE README.md pyproject.toml setup.cfg'.split()
 _WHEEL = _COMMON + [
-    f'optax_fork/{name}'
-    for name in (
-        '__init__.py', '__main__.py', 'demo.py', 'pin.py', 'pin.sha256',
-        'pin.txt', 'pristine.py', 'status.py',
-    )
-]  # fmt: skip
+    f'optax_fork/{x}.py' for x in ('__init__', '__main__', 'pin', 'status')
+]
 _SDIST = _COMMON + (
     '.ci CHANGELOG.md CONTRIBUTING.md MANIFEST.in benchmarks docs linters.txt'
     ' optax_fork patches tests tox.ini'

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A clone of Optax main: put patches on it, and run what Optax's workflow runs.
 
-The commands are those of main's own files. They run with a patch and, where they
-find something, without it: what main itself fails at does not count. `tox -e
-main` installs the programs that they need.
+The commands are those of main's own files. They run with a patch and, where
+they find something, without it: what main itself fails at does not count. `tox
+-e main` installs the programs that they need.
 """
 
 import argparse
@@ -273,7 +273,8 @@ def _new(
     go_to(cloned, at)
     if name == 'program':
       works, shown = run_program(cloned, program)
-      return collections.Counter([] if works else [f'with the patch: {shown}'])
+      fails = [f'it fails with the patch: {shown}'] * (not works)
+      return collections.Counter(fails)
     found = collections.Counter()
     for script in _jobs(cloned, is_fork=not program)[name]:
       found.update(_findings(cloned, script, paths))
@@ -313,7 +314,7 @@ def execute(
     tree: pathlib.Path, *command: str, **environ: str
 ) -> subprocess.CompletedProcess:
   """Runs a program in a checkout, whose Optax Python imports."""
-  path = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.defpath])
+  path = f'{pathlib.Path(sys.executable).parent}:{os.environ["PATH"]}'
   environ |= {'PATH': path, 'PYTHONPATH': str(tree)}
   return subprocess.run(
       command, cwd=tree, env=os.environ | _ENVIRONMENT | environ,
