@@ -31,43 +31,25 @@ Record = dict[str, Any]
 
 @dataclasses.dataclass
 class Ready:
-  """A candidate after its set-up.
+  """A candidate after its set-up."""
 
-  Attributes:
-    run: does the work once and blocks until it is done. It may hold a state.
-    prepare: makes the argument of ``run``, outside the timing.
-    answer: a tree of arrays that all candidates of a case must agree on.
-    details: what else is worth a note, such as a number of iterations.
-    repeats: how often to run in one timing.
-  """
-
-  run: Callable[..., Any]
-  prepare: Optional[Callable[[], Any]] = None
-  answer: PyTree = None
-  details: dict[str, Any] = dataclasses.field(default_factory=dict)
-  repeats: int = 1
+  run: Callable[..., Any]  # Does the work and blocks until it is done.
+  prepare: Optional[Callable[[], Any]] = None  # Its argument, not timed.
+  answer: PyTree = None  # Arrays that all candidates of a case must agree on.
+  details: dict[str, Any] = dataclasses.field(default_factory=dict)  # Notes.
+  repeats: int = 1  # How often to run in one timing.
 
 
 @dataclasses.dataclass
 class Case:
-  """What is timed together.
+  """What is timed together."""
 
-  Attributes:
-    name: ``group/measure/size`` and so on; reports split it at the slashes.
-    candidates: factories by name. Each sets one candidate up.
-    baseline: the candidate that the others are compared with.
-    tolerance: how far an answer may be from the baseline's, as a part of it.
-    rounds: the most rounds that make sense here.
-    warm: whether each candidate runs once before it is timed.
-    x64: whether JAX computes in float64.
-  """
-
-  name: str
-  candidates: dict[str, Callable[[], Ready]]
+  name: str  # `group/measure/size` and so on; reports split it at the slashes.
+  candidates: dict[str, Callable[[], Ready]]  # Each sets one up.
   baseline: str = PRISTINE
-  tolerance: float = 1e-4
-  rounds: Optional[int] = None
-  warm: bool = True
+  tolerance: float = 1e-4  # How far an answer may be off, as a part of it.
+  rounds: Optional[int] = None  # The most that make sense here.
+  warm: bool = True  # Whether each candidate runs before it is timed.
   x64: bool = False
 
 
