@@ -27,10 +27,8 @@ try:
   from optax import masks  # Only the fork has them.
   from sklearn import datasets
 except ImportError as missing:
-  raise optax_fork.ForkError(
-      f'The demo needs something that cannot be imported: {missing}. Run'
-      ' `pip install ".[demo]"` in a checkout of the fork.'
-  ) from missing
+  way_out = 'Run `pip install ".[demo]"` in a checkout of the fork.'
+  raise optax_fork.ForkError(f'{missing}. {way_out}') from missing
 
 _STEPS, _FEW, _DECAY = 600, 20, 1.0
 _MODEL = eqx.nn.MLP(64, 10, 128, depth=2, key=jax.random.key(0))
@@ -56,14 +54,13 @@ def run(args: argparse.Namespace) -> None:
   start = module.model
   given = {'raw model': start, 'filtered model': masks.params(start)}
   raw, filtered, *others = _runs(_tune, data, given, *both)
-  for what, one, other in (
+  for what, *pair in (
       ('the fork, mask module and mask function', start, function.model),
-      ('Optax, mask function, and the fork, no decay', upstream.model,
-       free.model),
+      ('mask function of Optax, no decay', upstream.model, free.model),
       ('the fork, raw and filtered model', raw.model, filtered.model),
       ('frozen layer, before and after', start.layers[0], raw.model.layers[0]),
-  ):  # fmt: skip
-    same = eqx.tree_equal(masks.params(one), masks.params(other))
+  ):
+    same = eqx.tree_equal(*map(masks.params, pair))
     print(f'{what}: {"the same bits" if same else "different"}')
   acts = (module, function, free, upstream, failed), (raw, filtered, *others)
   # No version of matplotlib: the same run is the same picture.
@@ -77,7 +74,8 @@ def _runs(
   """Yields what to say of each run, with its curve and model, if it has any."""
   images, labels = (data[0] / 16).astype(np.float32), data[1]
   order = np.random.default_rng(0).permutation(len(labels))
-  some, rest = np.split(order, [len(order) // 5])  # The first are for tests.
+  fifth = len(order) // 5
+  some, rest = order[:fifth], order[fifth:]  # The first are for tests.
   for library in libraries:
     name = 'the fork' if library is optax else f'Optax {pin.version()}'
     for choice, given in choices.items():
@@ -88,16 +86,15 @@ def _runs(
         if library is optax:
           raise
         label += f': {type(error).__name__}'  # What the demo is to show.
-        print(label, str(error)[:300], sep='\n    ', flush=True)
+        print(label, *str(error).splitlines()[:1], sep='\n    ', flush=True)
         yield types.SimpleNamespace(label=label, curve=[], model=None)
         continue
-      answers = jax.vmap(model)(images[some]).argmax(-1)
-      accuracy = f'{np.mean(answers == labels[some]):.1%}'
+      right = jax.vmap(model)(images[some]).argmax(-1) == labels[some]
+      accuracy = f'{np.mean(right):.1%}'
       label += f' (test accuracy {accuracy})'
       print(f'{label}: from {curve[0]:.3g} to {curve[-1]:.3g}', flush=True)
-      yield types.SimpleNamespace(
-          label=label, curve=curve, model=model, accuracy=accuracy
-      )
+      shown = dict(label=label, curve=curve, accuracy=accuracy)
+      yield types.SimpleNamespace(**shown, model=model)
 
 
 def _is_weight(params: Any) -> Any:
@@ -107,8 +104,8 @@ def _is_weight(params: Any) -> Any:
 
 def _loss(params: Any, images: Any, labels: Any) -> jax.Array:
   logits = jax.vmap(eqx.combine(params, _MODEL))(images)
-  losses = optax.softmax_cross_entropy_with_integer_labels
-  return losses(logits, labels).mean()
+  loss = optax.softmax_cross_entropy_with_integer_labels(logits, labels)
+  return loss.mean()
 
 
 def _decay(library: Any, images: Any, labels: Any, mask: Any):
@@ -146,8 +143,7 @@ def _tune(library: Any, images: Any, labels: Any, params: Any):
 
   @eqx.filter_jit
   def step(params, state):
-    value_and_grad = library.value_and_grad_from_state(loss)
-    value, grad = value_and_grad(params, state=state)
+    value, grad = library.value_and_grad_from_state(loss)(params, state=state)
     updates, state = solver.update(
         grad, state, params, value=value, grad=grad, value_fn=loss
     )

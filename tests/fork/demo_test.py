@@ -29,7 +29,7 @@ def test_fork_does_what_pristine_does_not_and_a_picture_is_saved(tmp_path):
   assert end < 0.01 * start and after < accuracy
   for line in (
       'the fork, mask module and mask function: the same bits',
-      'Optax, mask function, and the fork, no decay: the same bits',
+      'mask function of Optax, no decay: the same bits',
       'the fork, raw and filtered model: the same bits',
       'frozen layer, before and after: the same bits',
       'Optax 0.2.8, mask module: ValueError',
