@@ -4,7 +4,6 @@
 
 import argparse
 import functools
-import json
 import pathlib
 import re
 
@@ -12,7 +11,6 @@ from benchmarks import adamw
 from benchmarks import bounds
 from benchmarks import engine
 from benchmarks import lbfgs
-from benchmarks import models
 from benchmarks import report
 from benchmarks import solves
 import jax
@@ -69,7 +67,7 @@ def main() -> None:
     return
   chosen = [
       case
-      for group in (adamw, lbfgs, solves, bounds, models)
+      for group in (adamw, lbfgs, solves, bounds)
       for case in group.cases(arguments.quick)
       if re.search(arguments.only or '', case.name)
   ]
@@ -98,10 +96,10 @@ def main() -> None:
       for name, result in records[-1]['candidates'].items():
         if 'not_run' in result:
           progress.write(f'not run: {case.name}: {name}: {result["not_run"]}')
-  results = dict(quick=arguments.quick, rounds=rounds, cases=records)
   arguments.out.mkdir(parents=True, exist_ok=True)
-  text = json.dumps({'environment': environment} | results, indent=1) + '\n'
-  (arguments.out / report.RESULTS).write_text(text, 'utf-8')
+  results = dict(environment=environment, quick=arguments.quick)
+  results |= dict(rounds=rounds, cases=records)
+  report.write(results, arguments.out)
   print(report.rewrite(arguments.out))
 
 

@@ -1,18 +1,20 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""AdamW with masked weight decay: steps, tracing, compiling, init."""
+"""AdamW: masked weight decay, params of low precision, raw models."""
 
 import functools
-from typing import Any, Iterator, NamedTuple
+from typing import Any, Callable, Iterator, NamedTuple
 
 from benchmarks import engine
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
 _RATE = 1e-3
 _DECAY = 1e-2
+_FILTERED = 'filtered'
 
 
 class Layer(eqx.Module):
@@ -26,6 +28,15 @@ class Net(eqx.Module):
   layers: list[Layer]
 
 
+class Block(eqx.Module):
+  """A layer with what is not a param: a function, a size and a flag."""
+
+  linear: eqx.nn.Linear
+  activation: Callable[[jax.Array], jax.Array]
+  width: int
+  is_residual: bool
+
+
 class Layout(NamedTuple):
   """Params by name, as shapes, and the mask of those that decay."""
 
@@ -34,11 +45,7 @@ class Layout(NamedTuple):
   mask: engine.PyTree
 
   def arrays(self, seed: int) -> engine.PyTree:
-    generator = np.random.default_rng(seed)
-    return jax.tree.map(
-        lambda x: jnp.asarray(generator.standard_normal(x.shape, np.float32)),
-        self.shapes,
-    )
+    return engine.normal(self.shapes, np.random.default_rng(seed))
 
 
 def _shape(*shape: int) -> jax.ShapeDtypeStruct:
@@ -60,8 +67,11 @@ def _module(layers: int, width: int) -> Layout:
   return Layout(f'module, {2 * layers} leaves', shapes, made(True, False))
 
 
-def _adamw(optax: Any, layout: Layout, kind: str) -> Any:
-  """Returns AdamW, whose mask is given as ``kind`` says."""
+def _ready(
+    measure: str, layout: Layout, library: str, kind: str
+) -> engine.Ready:
+  """Returns AdamW of the fork or of pristine Optax, and what is timed of it."""
+  optax = engine.optax_of(library)  # pylint: disable=redefined-outer-name
   mask, adamw = layout.mask, optax.adamw
   if kind == 'mask function':
     mask = lambda params: jax.tree.unflatten(
@@ -71,15 +81,7 @@ def _adamw(optax: Any, layout: Layout, kind: str) -> Any:
     mask = None
   elif kind == 'injected':
     adamw = optax.inject_hyperparams(adamw, static_args='mask')
-  return adamw(_RATE, weight_decay=_DECAY, mask=mask)
-
-
-def _ready(
-    measure: str, layout: Layout, library: str, kind: str
-) -> engine.Ready:
-  """Returns AdamW of the fork or of pristine Optax, and what is timed of it."""
-  optax = engine.optax_of(library)
-  init, update = _adamw(optax, layout, kind)
+  init, update = adamw(_RATE, weight_decay=_DECAY, mask=mask)
 
   def step(params, state, grads):
     updates, state = update(grads, state, params)
@@ -110,7 +112,6 @@ def _ready(
 
 def _low(layout: Layout, kind: str) -> engine.Ready:
   """Returns a step whose gradients and next model are in bfloat16."""
-  optax = engine.optax_of(engine.FORK)
   cast = functools.partial(optax.tree.cast, dtype=jnp.bfloat16)
   tx = optax.adamw(_RATE)
   if kind == 'master_weights':
@@ -134,6 +135,33 @@ def _low(layout: Layout, kind: str) -> engine.Ready:
   size = sum(x.size for x in jax.tree.leaves(params))
   ready.details = {'bytes of a param': round(kept / size)}
   return ready
+
+
+def _raw(measure: str, layers: int, width: int, kind: str) -> engine.Ready:
+  """Returns a step of a model as it is, or filtered by hand."""
+  model = [
+      Block(eqx.nn.Linear(width, width, key=key), jnp.tanh, width, True)
+      for key in jax.random.split(jax.random.key(0), layers)
+  ]
+  filtered = lambda model: eqx.filter(model, eqx.is_inexact_array)
+  tx, grads = optax.adamw(_RATE), filtered(model)
+  state = tx.init(grads)  # The fork gives both the same.
+
+  def step(model, state, grads):
+    is_raw = kind != _FILTERED
+    params = model if is_raw else filtered(model)
+    updates, state = tx.update(grads, state, params)
+    apply = optax.apply_updates if is_raw else eqx.apply_updates
+    return apply(model, updates), state
+
+  # A new function each time, or JAX would know its trace.
+  jitted = lambda: eqx.filter_jit(functools.partial(step))
+  taken = jitted() if measure == 'step' else step
+  run = lambda: jax.block_until_ready(filtered(taken(model, state, grads)))
+  if measure == 'trace and lower':
+    run = lambda: jitted().lower(model, state, grads)
+  answer = filtered(step(model, state, grads)[0])
+  return engine.Ready(run, answer=jax.tree.leaves(answer))
 
 
 def _torch(layout: Layout) -> engine.Ready:
@@ -202,3 +230,12 @@ def cases(quick: bool) -> Iterator[engine.Case]:
       yield _case(measure, layout, 'mask tree')
       if measure != 'compile':  # Which is the same.
         yield _case(measure, layout, 'mask function')
+  layers, width = (3, 8) if quick else (50, 64)
+  for measure in ('trace and lower', 'eager step', 'step'):
+    ready = functools.partial(functools.partial, _raw, measure, layers, width)
+    yield engine.Case(
+        f'raw model/{measure}/{layers} layers',
+        {kind: ready(kind) for kind in (_FILTERED, 'raw')},
+        baseline=_FILTERED,
+        tolerance=0.0,
+    )

@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times candidates side by side: shuffled rounds, ratios pair by pair."""
 
+import contextlib
 import dataclasses
 import functools
 import gc
-import json
 import random
 import statistics
 import time
 import types
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Iterator, Optional
 
 import jax
 import jax.numpy as jnp
@@ -31,43 +31,25 @@ Record = dict[str, Any]
 
 @dataclasses.dataclass
 class Ready:
-  """A candidate after its set-up.
+  """A candidate after its set-up."""
 
-  Attributes:
-    run: does the work once and blocks until it is done. It may hold a state.
-    prepare: makes the argument of ``run``, outside the timing.
-    answer: a tree of arrays that all candidates of a case must agree on.
-    details: what else is worth a note, such as a number of iterations.
-    repeats: how often to run in one timing.
-  """
-
-  run: Callable[..., Any]
-  prepare: Optional[Callable[[], Any]] = None
-  answer: PyTree = None
-  details: dict[str, Any] = dataclasses.field(default_factory=dict)
-  repeats: int = 1
+  run: Callable[..., Any]  # Does the work and blocks until it is done.
+  prepare: Optional[Callable[[], Any]] = None  # Its argument, not timed.
+  answer: PyTree = None  # Arrays that all candidates of a case must agree on.
+  details: dict[str, Any] = dataclasses.field(default_factory=dict)  # Notes.
+  repeats: int = 1  # How often to run in one timing.
 
 
 @dataclasses.dataclass
 class Case:
-  """What is timed together.
+  """What is timed together."""
 
-  Attributes:
-    name: ``group/measure/size`` and so on; reports split it at the slashes.
-    candidates: factories by name. Each sets one candidate up.
-    baseline: the candidate that the others are compared with.
-    tolerance: how far an answer may be from the baseline's, as a part of it.
-    rounds: the most rounds that make sense here.
-    warm: whether each candidate runs once before it is timed.
-    x64: whether JAX computes in float64.
-  """
-
-  name: str
-  candidates: dict[str, Callable[[], Ready]]
+  name: str  # `group/measure/size` and so on; reports split it at the slashes.
+  candidates: dict[str, Callable[[], Ready]]  # Each sets one up.
   baseline: str = PRISTINE
-  tolerance: float = 1e-4
-  rounds: Optional[int] = None
-  warm: bool = True
+  tolerance: float = 1e-4  # How far an answer may be off, as a part of it.
+  rounds: Optional[int] = None  # The most that make sense here.
+  warm: bool = True  # Whether each candidate runs before it is timed.
   x64: bool = False
 
 
@@ -75,6 +57,12 @@ class Case:
 def optax_of(name: str) -> types.ModuleType:
   """Returns the module ``optax`` of the fork or of the pinned release."""
   return optax if name == FORK else pristine.load()
+
+
+def normal(shapes: PyTree, generator: np.random.Generator) -> PyTree:
+  """Returns random arrays of these shapes."""
+  draw = lambda x: generator.standard_normal(x.shape, np.float32)
+  return jax.tree.map(lambda x: jnp.asarray(draw(x)), shapes)
 
 
 def stepping(
@@ -92,27 +80,30 @@ def stepping(
   return Ready(run, answer=jax.tree.map(np.array, params))
 
 
-def _reason(error: Exception) -> str:
-  """Returns one line that says why a candidate did not run."""
-  if isinstance(error, ModuleNotFoundError):
-    return f'{error.name} is not installed'
-  lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-  text = f'{type(error).__name__}: {lines[0] if lines else "no message"}'
-  return text if len(text) < 200 else text[:197] + '...'
+@contextlib.contextmanager
+def _noting(failed: dict[str, str], name: str) -> Iterator[None]:
+  """Notes in one line why a candidate did not run."""
+  try:
+    yield
+  except ModuleNotFoundError as error:
+    failed[name] = f'{error.name} is not installed'
+  except Exception as error:  # pylint: disable=broad-exception-caught
+    first, *_ = [*str(error).strip().splitlines(), 'no message']
+    failed[name] = f'{type(error).__name__}: {first}'[:200]
 
 
-def _seconds(ready: Ready, repeats: int = 1) -> float:
+def _seconds(ready: Ready) -> float:
   """Times one candidate; only those without ``prepare`` can be repeated."""
   arguments = (ready.prepare(),) if ready.prepare else ()
-  if repeats > 1:
+  if ready.repeats > 1:
     ready.run()  # What ran before must not count, nor does it in long runs.
   gc.collect()
   gc.disable()
   try:
     start = time.perf_counter()
-    for _ in range(repeats):
+    for _ in range(ready.repeats):
       ready.run(*arguments)
-    return (time.perf_counter() - start) / repeats
+    return (time.perf_counter() - start) / ready.repeats
   finally:
     gc.enable()
 
@@ -122,7 +113,7 @@ def _warm(ready: Ready) -> None:
   once = _seconds(ready)
   # What takes this long is long even if it was slow for the first time.
   while once < 100 * _SHORTEST and not ready.prepare:
-    once = _seconds(ready, ready.repeats)
+    once = _seconds(ready)
     if once * ready.repeats >= _SHORTEST:
       break
     ready.repeats *= 2
@@ -139,90 +130,71 @@ def _difference(answer: PyTree, wanted: PyTree) -> float:
   return float(np.linalg.norm(one - other) / np.linalg.norm(other))
 
 
-def _set_up(case: Case) -> tuple[dict[str, Ready], dict[str, str]]:
-  """Returns the candidates that are ready, and why the others are not."""
-  ready, failed = {}, {}
+def _set_up(case: Case, failed: dict[str, str]) -> dict[str, Ready]:
+  """Returns the candidates that are ready and agree with the baseline."""
+  ready = {}
   for name, factory in case.candidates.items():
-    try:
+    with _noting(failed, name):
       made = factory()
       if case.warm:
         _warm(made)
       ready[name] = made
-    except Exception as error:  # pylint: disable=broad-exception-caught
-      failed[name] = _reason(error)
   wanted = ready[case.baseline].answer if case.baseline in ready else None
-  for name in list(ready):
-    answer, ready[name].answer = ready[name].answer, None
+  for name, made in ready.items():
+    answer, made.answer = made.answer, None
     if answer is not None and wanted is not None:
       difference = _difference(answer, wanted)
       if not difference <= case.tolerance:  # So that nan is none, too.
-        del ready[name]
         failed[name] = (
             f'it solves another problem: its answer is {difference:.1e} away'
             f' from that of {case.baseline}'
         )
-  return ready, failed
+  return {name: made for name, made in ready.items() if name not in failed}
 
 
-def _rounds(
-    case: Case, ready: dict[str, Ready], rounds: int
-) -> tuple[dict[str, list[float]], dict[str, str]]:
-  """Returns seconds by candidate, and why some failed on the way."""
-  seconds, failed = {name: [] for name in ready}, {}
-  shuffled = random.Random(case.name)
-  start = time.monotonic()
-  for done in range(min(rounds, case.rounds or rounds)):
-    if done >= FEWEST and time.monotonic() - start > _PATIENCE:
-      break
-    # Who follows the slowest one gains or loses by it, so nobody always does.
-    for name in shuffled.sample(list(seconds), len(seconds)):
-      try:
-        seconds[name].append(_seconds(ready[name], ready[name].repeats))
-      except Exception as error:  # pylint: disable=broad-exception-caught
-        del seconds[name]
-        failed[name] = _reason(error)
-  return seconds, failed
-
-
-def _quartiles(values: list[float]) -> dict[str, float]:
+def _quartiles(values: list[float]) -> list[float]:
+  """Returns three numbers; with 4 digits of each, files stay small."""
   found = 3 * values
   if len(values) > 1:
     found = statistics.quantiles(values, n=4, method='inclusive')
-  return dict(zip(('low', 'median', 'high'), found))
+  return [float(f'{x:.4g}') for x in found]
 
 
 def measure(case: Case, rounds: int) -> Record:
   """Runs one case.
 
   Returns:
-    What there is to report: for each candidate either ``seconds``, one for each
-    round, with what follows from them, or ``not_run``, the reason.
+    What there is to report: for each candidate either the number of ``runs`` and
+    the quartiles of its ``time`` in seconds and of its ``ratio`` to the baseline,
+    or ``not_run``, the reason.
   """
+  failed, shuffled = {}, random.Random(case.name)
   jax.config.update('jax_enable_x64', case.x64)
   try:
-    ready, failed = _set_up(case)
+    ready = _set_up(case, failed)
+    seconds = {name: [] for name in ready}
     gc.collect()
     gc.freeze()  # So that collections look only at what is made from now on.
-    seconds, failed_later = _rounds(case, ready, rounds)
+    start = time.monotonic()
+    for done in range(min(rounds, case.rounds or rounds)):
+      if done >= FEWEST and time.monotonic() - start > _PATIENCE:
+        break
+      # Who follows the slowest one gains or loses by it, so nobody always does.
+      for name in shuffled.sample(list(ready), len(ready)):
+        with _noting(failed, name):
+          seconds[name].append(_seconds(ready[name]))
   finally:
     gc.unfreeze()
     jax.config.update('jax_enable_x64', False)
-  failed |= failed_later
   results = {}
   for name in case.candidates:
     if name in failed:
       results[name] = {'not_run': failed[name]}
       continue
-    results[name] = {
-        'seconds': seconds[name],
-        'time': _quartiles(seconds[name]),
-        'repeats': ready[name].repeats,
-        'details': ready[name].details,
-    }
-    if case.baseline in seconds:
-      pairs = zip(seconds[name], seconds[case.baseline])
-      results[name]['ratio'] = _quartiles([mine / base for mine, base in pairs])
-  record = dict(name=case.name, baseline=case.baseline, candidates=results)
-  # With 4 digits of each float, files stay small.
-  short = lambda text: float(f'{float(text):.4g}')
-  return json.loads(json.dumps(record), parse_float=short)
+    mine, base = seconds[name], seconds.get(case.baseline)
+    results[name] = {'runs': len(mine), 'time': _quartiles(mine)}
+    if base and case.baseline not in failed:
+      ratios = [x / y for x, y in zip(mine, base)]
+      results[name]['ratio'] = _quartiles(ratios)
+    results[name] |= ready[name].details
+  return dict(name=case.name, baseline=case.baseline, candidates=results)

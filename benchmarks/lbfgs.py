@@ -56,10 +56,7 @@ def _points(leaves: int, total: int) -> list[tuple[engine.PyTree, ...]]:
   curvature = _curvature(leaves, total)
   points = []
   for _ in range(_POINTS):
-    params = jax.tree.map(
-        lambda x: jnp.asarray(generator.standard_normal(x.shape, np.float32)),
-        curvature,
-    )
+    params = engine.normal(curvature, generator)
     points.append((params, jax.tree.map(jnp.multiply, curvature, params)))
   return points
 

@@ -10,7 +10,7 @@ import os
 import pathlib
 import platform
 import re
-from typing import Any, Optional
+from typing import Any
 
 from benchmarks import engine
 from benchmarks import plots
@@ -56,14 +56,21 @@ def environment(series: str) -> dict[str, Any]:
   }
 
 
+def write(results: dict[str, Any], directory: pathlib.Path) -> None:
+  """Writes the results of a run, a line for each case."""
+  *head, (_, cases) = results.items()
+  lines = [f'"{key}": {json.dumps(value)},\n' for key, value in head]
+  text = ',\n'.join(map(json.dumps, cases))
+  text = f'{{{"".join(lines)}"cases": [\n{text}\n]}}\n'
+  (directory / RESULTS).write_text(text, 'utf-8')
+
+
 def _number(value: float) -> str:
   return f'{value:,.0f}' if value >= 100 else f'{value:.3g}'
 
 
-def _spread(values: Optional[dict[str, float]]) -> str:
-  if values is None:
-    return ''
-  low, middle, high = (_number(values[x]) for x in ('low', 'median', 'high'))
+def _spread(quartiles: list[float]) -> str:
+  low, middle, high = map(_number, quartiles)
   return f'{middle} ({low} to {high})'
 
 
@@ -75,20 +82,20 @@ def _table(*rows: list[str]) -> list[str]:
 
 def cost(results: dict[str, Any]) -> list[str]:
   """Returns what README.md says of the results, in lines of Markdown."""
-  ran = {
-      record['name']: record['candidates'][engine.FORK]
+  ran = [
+      (record['name'], record['candidates'][engine.FORK])
       for record in results['cases']
       if record['baseline'].startswith(engine.PRISTINE)
       and 'ratio' in record['candidates'][engine.FORK]
-  }
+  ]
   decided = {
       name: x['ratio']
-      for name, x in ran.items()
-      if len(x['seconds']) >= engine.FEWEST
-      and not x['ratio']['low'] <= 1 <= x['ratio']['high']
+      for name, x in ran
+      if x['runs'] >= engine.FEWEST
+      and not x['ratio'][0] <= 1 <= x['ratio'][2]
   }
-  ordered = sorted(decided, key=lambda name: decided[name]['median'])
-  faster = sum(ratio['high'] < 1 for ratio in decided.values())
+  ordered = sorted(decided, key=lambda name: decided[name][1])
+  faster = sum(ratio[2] < 1 for ratio in decided.values())
   slower = len(decided) - faster
   version = results['environment']['versions'][f'optax, {engine.FORK}']
   rows = [['', 'case', 'fork / Optax 0.2.8 (quartiles)']]
@@ -104,30 +111,21 @@ def cost(results: dict[str, Any]) -> list[str]:
   ]
 
 
-def _notes(result: engine.Record) -> str:
-  """Returns how a solve went, or what is kept."""
-  details = result['details']
-  if 'bytes of a param' in details:
-    return f'{details["bytes of a param"]} bytes of a param'
-  if 'iterations' not in details:
-    return ''
-  each = 1000 * result['time']['median'] / max(details['iterations'], 1)
-  return (
-      f'{details["iterations"]:,} iterations, {details["evaluations"]:,}'
-      f' evaluations, {_number(each)} ms an iteration'
-  )
-
-
 def _row(name: str, result: engine.Record) -> list[str]:
   if 'not_run' in result:
     why = result['not_run'].replace('|', '\\|')
     return [name, '', '', f'not run: {why}']
-  return [
-      name,
-      _number(1000 * result['time']['median']),
-      _spread(result.get('ratio')),
-      _notes(result),
-  ]
+  milliseconds, notes = 1000 * result['time'][1], ''
+  if 'bytes of a param' in result:
+    notes = f'{result["bytes of a param"]} bytes of a param'
+  if 'iterations' in result:
+    each = milliseconds / max(result['iterations'], 1)
+    notes = (
+        f'{result["iterations"]:,} iterations, {result["evaluations"]:,}'
+        f' evaluations, {_number(each)} ms an iteration'
+    )
+  ratio = _spread(result['ratio']) if 'ratio' in result else ''
+  return [name, _number(milliseconds), ratio, notes]
 
 
 def _of_group(records: list[engine.Record]) -> list[str]:
@@ -143,22 +141,6 @@ def _of_group(records: list[engine.Record]) -> list[str]:
   return _table(*([row[i] for i in kept] for row in rows))
 
 
-def _circumstances(results: dict[str, Any]) -> list[str]:
-  """Returns the lines of a table of what the times depend on."""
-  facts = dict(results['environment'])
-  versions = facts.pop('versions')
-  facts['rounds'] = f'at most {results["rounds"]}'
-  rows = [[key, str(value)] for key, value in (facts | versions).items()]
-  return _table(['', ''], *rows)
-
-
-def _folded(title: str, lines: list[str]) -> list[str]:
-  """Returns lines that a reader opens by a click on the title."""
-  head = f'<details><summary>{title}</summary>'
-  # Markdown inside of HTML needs the blank lines.
-  return ['', head, '', *lines, '', '</details>']
-
-
 def _markdown(results: dict[str, Any], pictures: dict[str, str]) -> str:
   """Returns the report, given the names of pictures by group."""
   lines = ['# Results', '']
@@ -167,10 +149,18 @@ def _markdown(results: dict[str, Any], pictures: dict[str, str]) -> str:
   lines += cost(results)
   for group, picture in pictures.items():
     lines += ['', f'![{group}]({picture})']
-  lines += _folded('What was measured, and where', _circumstances(results))
+  facts = dict(results['environment'])
+  versions = facts.pop('versions')
+  facts |= {'rounds': f'at most {results["rounds"]}'} | versions
+  rows = [[key, str(value)] for key, value in facts.items()]
+  tables = {'What was measured, and where': _table(['', ''], *rows)}
   group = lambda record: record['name'].partition('/')[0]
   for title, records in itertools.groupby(results['cases'], group):
-    lines += _folded(title, _of_group(list(records)))
+    tables[title] = _of_group(list(records))
+  for title, table in tables.items():
+    # Markdown inside of HTML needs the blank lines.
+    head = f'<details><summary>{title}</summary>'
+    lines += ['', head, '', *table, '', '</details>']
   return '\n'.join(lines) + '\n'
 
 

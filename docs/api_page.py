@@ -11,8 +11,8 @@ import doctest
 import inspect
 import pathlib
 import re
+import sys
 import textwrap
-import types
 from typing import Iterator
 
 import optax
@@ -66,30 +66,19 @@ def new_names() -> dict[str, object]:
 
   An object with several names is there once, by the name that is in `_TOPICS`.
   """
-  found, paths = {}, {}
-  for path, fork, release in _modules(optax, pristine.load(), 'optax'):
-    for name, value in vars(fork).items():
-      is_own = inspect.isclass(value) or inspect.isroutine(value)
-      if name.startswith('_') or not is_own or hasattr(release, name):
-        continue
-      known = paths.setdefault(id(value), f'{path}.{name}')
-      if f'{path}.{name}' in _listed():
-        found.pop(known, None)
-        paths[id(value)] = f'{path}.{name}'
-      found[paths[id(value)]] = value
-  return found
-
-
-def _modules(
-    fork: types.ModuleType, release: types.ModuleType, path: str
-) -> Iterator[tuple[str, types.ModuleType, types.ModuleType]]:
-  """Yields the public modules of the fork beside those of the release."""
-  yield path, fork, release
-  for name, module in vars(fork).items():
-    if isinstance(module, types.ModuleType) and not name.startswith('_'):
-      if module.__name__ == f'{fork.__name__}.{name}':
-        pair = module, getattr(release, name, types.ModuleType(name))
-        yield from _modules(*pair, f'{path}.{name}')
+  found, upstream = {}, pristine.load()
+  for path, module in list(sys.modules.items()):
+    if re.fullmatch(rf'{optax.__name__}(\.[a-z]\w*)*', path):
+      before = upstream
+      for part in path.split('.')[1:]:
+        before = getattr(before, part, None)
+      for name, value in vars(module).items():
+        is_own = inspect.isclass(value) or inspect.isroutine(value)
+        if is_own and name[0] != '_' and not hasattr(before, name):
+          found.setdefault(id(value), []).append((f'{path}.{name}', value))
+  # The listed name comes first.
+  order = lambda named: named[0] not in _listed()
+  return dict(min(names, key=order) for names in found.values())
 
 
 def text() -> str:

@@ -15,9 +15,8 @@ import sys
 
 import optax_fork
 
-_OF_USERS = ('status', 'demo')
-# What only developers run is in a checkout, and not in the wheel.
-_OF_DEVELOPERS = ('checkout', 'export', 'check', 'ci', 'send', 'move')
+# All but the first are in a checkout, and not in the wheel.
+_COMMANDS = 'status demo checkout export check ci send move'.split()
 _HERE = pathlib.Path(__file__).parent
 _IS_CHECKOUT = (_HERE / 'checkout.py').exists()
 
@@ -26,10 +25,10 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
   parser = argparse.ArgumentParser(
       prog='python -m optax_fork',
       description='Build, check and change the fork of Optax.',
-      epilog=f'In a checkout of the fork: {", ".join(_OF_DEVELOPERS)}.',
+      epilog=f'In a checkout of the fork: {", ".join(_COMMANDS[1:])}.',
   )
   commands = parser.add_subparsers(metavar='COMMAND', required=True)
-  for name in _OF_USERS + _OF_DEVELOPERS * _IS_CHECKOUT:
+  for name in _COMMANDS if _IS_CHECKOUT else _COMMANDS[:1]:
     text = (_HERE / f'{name}.py').read_text('utf-8')
     text = ast.get_docstring(ast.parse(text))
     sub = commands.add_parser(
@@ -46,7 +45,7 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
 def main() -> int:
   chosen = ''.join(sys.argv[1:2])
   try:
-    if not _IS_CHECKOUT and chosen in _OF_DEVELOPERS:
+    if not _IS_CHECKOUT and chosen in _COMMANDS[1:]:
       raise optax_fork.ForkError(
           f'`{chosen}` is a command of a checkout of the fork: go to one first.'
       )

@@ -8,8 +8,6 @@ egg-info of it can get into a wheel, and it may be read-only. What only
 developers run is not copied, so it is not in the wheel.
 """
 
-import calendar
-import datetime
 import importlib.metadata
 import logging
 import os
@@ -26,12 +24,8 @@ from optax_fork import series
 _CHECKOUT = pathlib.Path(__file__).resolve().parents[1]
 _COMMON = 'LICENSE NOTICE README.md pyproject.toml setup.cfg'.split()
 _WHEEL = _COMMON + [
-    f'optax_fork/{name}'
-    for name in (
-        '__init__.py', '__main__.py', 'demo.py', 'pin.py', 'pin.sha256',
-        'pin.txt', 'pristine.py', 'status.py',
-    )
-]  # fmt: skip
+    f'optax_fork/{x}.py' for x in ('__init__', '__main__', 'pin', 'status')
+]
 _SDIST = _COMMON + (
     '.ci CHANGELOG.md CONTRIBUTING.md MANIFEST.in benchmarks docs linters.txt'
     ' optax_fork patches tests tox.ini'
@@ -52,10 +46,7 @@ def _run(hook: str, inputs: list[str], directory: str, settings) -> str:
   from setuptools import build_meta  # pylint: disable=import-outside-toplevel
 
   directory, before = os.path.abspath(directory), os.getcwd()
-  day = datetime.date.fromisoformat(pin.released())
-  # The same inputs give the same bytes.
-  epoch = calendar.timegm(day.timetuple())
-  os.environ.setdefault('SOURCE_DATE_EPOCH', str(epoch))
+  os.environ.setdefault('SOURCE_DATE_EPOCH', pin.EPOCH)
   with tempfile.TemporaryDirectory(prefix='optax-fork-') as temporary:
     stage = pathlib.Path(temporary).resolve()
     try:

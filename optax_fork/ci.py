@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-  directory, names = series.find(), workflow.chosen(args.only)
+  directory = series.find()
   if not args.checkout:
     raise optax_fork.ForkError(
         f'Name a clone or a bundle of Optax main, or set {_VARIABLE} to one.'
@@ -46,6 +46,7 @@ def run(args: argparse.Namespace) -> None:
   if args.patch:
     wanted = [series.pick(patches, args.patch)]
   with workflow.clone(pathlib.Path(args.checkout), patches) as cloned:
+    names = workflow.checks(cloned, args.only)
     main = git.text(cloned, 'rev-parse', 'HEAD')
     for patch in [] if args.tip else wanted:
       workflow.go_to(cloned, main)

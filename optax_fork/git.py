@@ -12,6 +12,7 @@ from optax_fork import pin
 
 NAME = 'Optax masks fork'
 EMAIL = 'optax-masks@fork.invalid'
+_DATES = ('GIT_AUTHOR_DATE', 'GIT_COMMITTER_DATE')
 _Argument = Union[str, pathlib.Path]
 
 
@@ -19,8 +20,7 @@ def environment(author: tuple[str, str] = (NAME, EMAIL)) -> dict[str, str]:
   """Returns an environment in which git sees no configuration but its own."""
   kept = {k: v for k, v in os.environ.items() if not k.startswith('GIT_')}
   if author == (NAME, EMAIL):  # Patches are reviewed, not dated.
-    date = f'{pin.released()}T00:00:00+0000'
-    kept |= {'GIT_AUTHOR_DATE': date, 'GIT_COMMITTER_DATE': date}
+    kept |= dict.fromkeys(_DATES, f'{pin.EPOCH} +0000')
   return kept | {
       'GIT_CONFIG_GLOBAL': os.devnull,
       'GIT_CONFIG_NOSYSTEM': '1',

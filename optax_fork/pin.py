@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pinned release of Optax: what it is, and how pip brings it."""
 
-import datetime
 import hashlib
 import os
 import pathlib
@@ -19,10 +18,11 @@ import optax_fork
 # pip requirement lines with the hashes of the release's wheel and sdist.
 REQUIREMENTS = pathlib.Path(__file__).resolve().with_name('pin.txt')
 _DIGESTS = REQUIREMENTS.with_name('pin.sha256')
+# What is built or committed here has one date, so it has the same bytes.
+EPOCH = '1773964800'  # The day of Optax 0.2.8.
 _KINDS = ('wheel', 'sdist')
 _TEXT = """\
 # The Optax release that the fork is built from: the wheel, then the sdist.
-# Released: {released}
 optax==={version} \\
     --hash=sha256:{wheel} \\
     --hash=sha256:{sdist}
@@ -65,11 +65,6 @@ def compare(root: pathlib.Path, sums: dict[str, str]) -> list[str]:
 def version() -> str:
   """Returns the version of Optax that the fork is built from."""
   return _find(r'^optax===(\S+)')[0]
-
-
-def released() -> str:
-  """Returns the day of the release, such as 2026-03-20."""
-  return _find(r'^# Released: (\S+)$')[0]
 
 
 def hashes() -> list[str]:
@@ -154,8 +149,7 @@ def write(wanted: str) -> None:
   """Downloads a release, such as 0.2.9, and writes the pin of it.
 
   pip compares each archive with the digest that the index gives. The wheel and
-  the sdist have to hold the same package. The day of the release is that of the
-  newest file of the wheel.
+  the sdist have to hold the same package.
   """
   paths = {kind: _download(kind, f'optax==={wanted}') for kind in _KINDS}
   wheel, sdist = (
@@ -168,10 +162,7 @@ def write(wanted: str) -> None:
         f'The wheel and the sdist of Optax {wanted} do not match: they differ'
         f' in {", ".join(different)}.'
     )
-  with zipfile.ZipFile(paths['wheel']) as opened:
-    newest = max(member.date_time[:3] for member in opened.infolist())
   write_sums(_DIGESTS, wheel)
   sums = {kind: sha256(path.read_bytes()) for kind, path in paths.items()}
-  day = datetime.date(*newest).isoformat()
-  text = _TEXT.format(version=wanted, released=day, **sums)
+  text = _TEXT.format(version=wanted, **sums)
   REQUIREMENTS.write_text(text, 'utf-8', newline='\n')

@@ -55,8 +55,8 @@ def run(args: argparse.Namespace) -> None:
   patch = series.pick(patches, args.patch)
   branch = re.sub(r'[^a-z0-9]+', '-', patch.subject.lower()).strip('-')
   _refuse(clone, patch, branch, args.asked)
-  names = workflow.chosen(args.only)
   with workflow.clone(clone, patches) as cloned:
+    names = workflow.checks(cloned, args.only)
     start = git.text(cloned, 'rev-parse', 'HEAD')
     before = workflow.alone(cloned, patch, patches, args.author)
     commit = git.text(cloned, 'rev-parse', 'HEAD')

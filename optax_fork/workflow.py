@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A clone of Optax main: put patches on it, and run what Optax's workflow runs.
 
-What main itself fails at does not count. `tox -e main` installs the programs
-that the checks need.
+The commands are those of main's own files. They run with a patch and, where
+they find something, without it: what main itself fails at does not count. `tox
+-e main` installs the programs that they need.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import importlib.util
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -29,37 +31,56 @@ from optax_fork import work_tree
 
 # The lines for upstream's docs that go with the whole fork.
 DOCS_OF_THE_FORK = 'fork.patch'
-_STATIC = ('hooks', 'flake8', 'ruff', 'pylint', 'pyrefly', 'build')
-_CHECKS = (*_STATIC, 'tests', 'docs', 'program')
-# The hooks of main's .pre-commit-config.yaml, as the programs of the package
-# `pre-commit-hooks`, and the files that they are about.
-_HOOKS = {
-    'check-ast': '.py', 'check-merge-conflict': '', 'check-toml': '.toml',
-    'check-yaml': ('.yaml', '.yml'), 'debug-statement-hook': '.py',
-    'end-of-file-fixer': ('.py', '.md'), 'mixed-line-ending': '',
-    'trailing-whitespace-fixer': ('.py', '.md', '.ipynb'),
+_KINDS = ('static', 'tests', 'docs', 'program')
+# The files of hooks that leave it to pre-commit.
+_TYPES = {
+    'check-ast': r'\.py$', 'check-toml': r'\.toml$', 'check-yaml': r'\.ya?ml$',
 }  # fmt: skip
-_OURS = '# Copyright 2026 The Optax masks fork authors.'
-# Notebooks and galleries are not run, and main's theme is slow.
-_SPHINX = (
-    f'SPHINXBUILD={sys.executable} -m sphinx',
-    'SPHINXOPTS=-D plot_gallery=0 -D nb_execution_mode=off -q'
-    ' -D html_theme=basic',
+# What the commands run: all is installed, pylint and pytest look at what the
+# patch changes, and two hooks are called otherwise as programs.
+_SHELL = """
+find() { command find $CHANGED "${@:2}"; }
+debug-statements() { debug-statement-hook "$@"; }
+trailing-whitespace() { trailing-whitespace-fixer "$@"; }
+pylint-exit() { return 1; }
+python3() {
+  case "$2" in
+    pip | uv) ;;
+    build) command python3 -m build --no-isolation ;;
+    pytest) command python3 -m pytest -n auto $TESTS ;;
+    *) command python3 "$@" ;;
+  esac
+}
+"""
+_ENVIRONMENT = {
+    'JAX_PLATFORMS': 'cpu',
+    'JAX_TRACEBACK_FILTERING': 'off',
+    'NO_COLOR': '1',
+    # Of Sphinx. Notebooks and galleries are not run, and main's theme is slow.
+    'O': '-D plot_gallery=0 -D nb_execution_mode=off -q -D html_theme=basic',
+    'PYTEST_ADDOPTS': '-q -rfEs --tb=no --no-fold-skipped -p no:cacheprovider',
+    'RUFF_OUTPUT_FORMAT': 'concise',
+    'XLA_FLAGS': '--xla_force_host_platform_device_count=8',
+}
+# The lines of what they print that count.
+_FINDING = (
+    r'^\S+:\d+:|^ *(ERROR|FAILED|SKIPPED|SUB\w+)\b'
+    r'|(WARNING|ERROR|CRITICAL): |^make: '
 )
 # Sphinx asks other projects for their names, and GitHub who contributes.
 _OF_THE_NETWORK = 'failed to reach any of the inv|^WARNING: The repository'
 # On main and with a patch alike, so it would say nothing of the patch.
-_NOT_THERE = "No module named|can't open file"
+_NOT_THERE = "No module named|can't open file|command not found"
 
 
 def add_only(parser: argparse.ArgumentParser) -> None:
   parser.add_argument(
-      '--only', action='append', default=[], choices=['static', *_CHECKS],
+      '--only', action='append', choices=_KINDS,
       help='these checks alone; may be given again',
   )  # fmt: skip
 
 
-def chosen(only: Sequence[str]) -> list[str]:
+def checks(cloned: pathlib.Path, only: Optional[Sequence[str]]) -> list[str]:
   """Returns the names of checks; refuses an environment with other tests'."""
   # Tests that import chex or Equinox run there; on main, nobody has these.
   if any(map(importlib.util.find_spec, ('chex', 'equinox'))):
@@ -67,8 +88,38 @@ def chosen(only: Sequence[str]) -> list[str]:
         "Optax's checks need an environment without chex and Equinox, which"
         ' `tox -e main` makes.'
     )
-  named = [*only, *_STATIC] if 'static' in only else only or _CHECKS
-  return [name for name in _CHECKS if name in named]
+  kinds = {}
+  for name, scripts in _jobs(cloned).items():
+    runs = lambda command, scripts=scripts: command in '\n'.join(scripts)
+    kinds[name] = 'docs' if runs('make ') else 'static'
+    kinds[name] = 'tests' if runs('-m pytest') else kinds[name]
+  kinds['program'] = 'program'
+  return [name for name, kind in kinds.items() if kind in (only or _KINDS)]
+
+
+def _jobs(tree: pathlib.Path, is_fork: bool = False) -> dict[str, list[str]]:
+  """Returns {job: its scripts} of main's workflow, in a checkout."""
+  # Flax and Sphinx bring it to where main's checks run.
+  import yaml  # pylint: disable=import-outside-toplevel
+
+  load = lambda name: yaml.safe_load((tree / name).read_text('utf-8'))
+  texts = git.lines(tree, 'grep', '-I', '--files-with-matches', '')
+  jobs = {
+      name: [step['run'] for step in job['steps'] if 'run' in step]
+      for name, job in load('.github/workflows/tests.yml')['jobs'].items()
+  }
+  jobs['pre-commit'] = []  # A job, but its action downloads the hooks.
+  for repository in load('.pre-commit-config.yaml')['repos']:
+    for hook in repository['hooks']:
+      if 'entry' not in hook:
+        pattern = hook.get('files', _TYPES.get(hook['id'], ''))
+        files = [path for path in texts if re.search(pattern, path)]
+        command = [hook['id'], *hook.get('args', []), *files]
+        # Another job runs ruff.
+        jobs['pre-commit'] += [shlex.join(command)] * (hook['id'] != 'ruff')
+      elif not is_fork:  # Files of ours have another license.
+        jobs['pre-commit'].append(hook['entry'])
+  return {name: scripts for name, scripts in jobs.items() if scripts}
 
 
 @contextlib.contextmanager
@@ -182,8 +233,6 @@ def new_problems(
   the commit is that of the whole fork.
   """
   commit = git.text(cloned, 'rev-parse', 'HEAD')
-  diff = 'diff --name-only --no-renames --diff-filter=d'.split()
-  paths = git.lines(cloned, *diff, before, commit)
   installed = importlib.metadata.distributions()
   known = git.lines(cloned, 'rev-parse', f'{before}^{{tree}}', 'HEAD^{tree}')
   known += [sys.version, pathlib.Path(__file__).read_text('utf-8')]
@@ -201,125 +250,81 @@ def new_problems(
       print(f'{called}: {name}: ok, as before', flush=True)
       continue
     start = time.monotonic()
-    look = lambda at, name=name: collections.Counter(
-        _look(cloned, at, name, paths, program)
-    )
-    found = look(commit)
-    if name == 'program':
-      found['it works without the patch'] += not look(before)
-    elif found:
-      found -= look(before)  # What main has as well, as often, is not new.
-    problems += [f'{called}: {name}: {line}' for line in found.elements()]
-    result = f'{sum(found.values())} found' if +found else 'ok'
+    found = _new(cloned, before, commit, name, program)
+    problems += [f'{called}: {name}: {line}' for line in found]
+    result = f'{len(found)} found' if found else 'ok'
     taken = time.monotonic() - start
     print(f'{called}: {name}: {result}, {taken:.0f} s', flush=True)
-    if not +found:
+    if not found:
       with passed.open('a') as lines:
         lines.write(f'{digest}\n')
   go_to(cloned, commit)
   return problems
 
 
-def _look(
-    cloned: pathlib.Path, commit: str, name: str, paths: list[str], program: str
+def _new(
+    cloned: pathlib.Path, before: str, commit: str, name: str, program: str
 ) -> list[str]:
-  """Returns what a check finds in the files that a commit has of some."""
-  go_to(cloned, commit)
+  """Returns what a check finds in a commit and not in the one before."""
+  diff = 'diff --name-only --no-renames --diff-filter=d'.split()
+  paths = git.lines(cloned, *diff, before, commit, '--', 'optax/*.py')
+
+  def look(at):
+    go_to(cloned, at)
+    if name == 'program':
+      works, shown = run_program(cloned, program)
+      fails = [f'it fails with the patch: {shown}'] * (not works)
+      return collections.Counter(fails)
+    found = collections.Counter()
+    for script in _jobs(cloned, is_fork=not program)[name]:
+      found.update(_findings(cloned, script, paths))
+    return found
+
+  found = look(commit)
   if name == 'program':
-    works, shown = run_program(cloned, program)
-    return [] if works else [f'it fails with the patch: {shown}']
-  there = [path for path in paths if (cloned / path).exists()]
-  found = []
-  for pattern, *command in _commands(cloned, name, there):
-    result = execute(cloned, *command)
-    said = (result.stdout + result.stderr).replace(f'{cloned}/', '')
-    if re.search(_NOT_THERE, said):
-      raise optax_fork.ForkError(f'{" ".join(command)} cannot run: {said}')
-    lines = said.splitlines()
-    if pattern:
-      lines = [line for line in lines if re.search(pattern, line)]
-    elif not result.returncode:
-      lines = []
-    if result.returncode and not lines:
-      lines = [f'exit status {result.returncode}: {said[-300:]}']
-    found += [line for line in lines if not re.search(_OF_THE_NETWORK, line)]
+    return [*found, *['it works without the patch'] * (not look(before))]
+  # What main has as well, as often, is not new.
+  return list((found and found - look(before)).elements())
+
+
+def _findings(tree: pathlib.Path, script: str, paths: list[str]) -> list[str]:
+  """Returns what a script of the workflow finds, given the changed files."""
+  tests = {re.sub(r'(_test)?\.py$', '_test.py', path) for path in paths}
+  # The second refuses a module that starts JAX when it is imported.
+  tests |= {f'optax/{x}sharding_test.py' for x in ('_src/', 'contrib/_')}
+  there = [str(tree / path) for path in sorted(tests) if (tree / path).exists()]
+  with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
+    result = execute(
+        tree, 'bash', '-ec', _SHELL + re.sub(r'\$\{\{.*?\}\}', '', script),
+        CHANGED=' '.join(paths), TESTS=' '.join(there), TMPDIR=scratch,
+    )  # fmt: skip
+  said = (result.stdout + result.stderr).replace(f'{tree}/', '')
+  if re.search(_NOT_THERE, said):
+    raise optax_fork.ForkError(f'This cannot run:\n{script}\n{said[-1000:]}')
+  lines = [line for line in said.splitlines() if re.search(_FINDING, line)]
+  if result.returncode and not lines:
+    lines = [f'exit status {result.returncode}: {said[-300:]}']
+  lines = [line for line in lines if not re.search(_OF_THE_NETWORK, line)]
   # A line that has moved is not new, and what pytest says of it may differ.
-  found = [line.partition(' - ')[0] for line in found]
-  return [re.sub(r':\d+(:\d+)?(?=[: ])', '', line) for line in found]
+  lines = [line.partition(' - ')[0] for line in lines]
+  return [re.sub(r':\d+(:\d+)?(?=[: ])', '', line) for line in lines]
 
 
-def _commands(
-    tree: pathlib.Path, name: str, paths: Sequence[str]
-) -> list[list[str]]:
-  """Returns the programs of a check of files, as arguments of Python.
-
-  Before them is the pattern of the lines that count; '' is all of a failure.
-  """
-  files = [path for path in paths if re.fullmatch(r'optax/.*\.py', path)]
-  tests = [path for path in files if path.endswith('_test.py')]
-  others = [path for path in files if path not in tests]
-  quotes = '--enable=inconsistent-quotes --check-quote-consistency=y'.split()
-  pylint = [r'^\S+:\d+:\d+: ', '-m', 'pylint', '--score=n', *quotes]
-  if name == 'hooks':
-    first = lambda path: (tree / path).read_text('utf-8').partition('\n')[0]
-    license_ = ['', '.github/check_license_headers.py']  # Ours is another one.
-    return [license_] * (_OURS not in map(first, files)) + [
-        ['', str(pathlib.Path(sys.executable).with_name(hook)), *chosen_]
-        for hook, suffix in _HOOKS.items()
-        if (chosen_ := [path for path in paths if path.endswith(suffix)])
-    ]
-  if name == 'tests':
-    modules = {re.sub(r'(_test)?\.py$', '_test.py', path) for path in files}
-    # The second refuses a module that starts JAX when it is imported.
-    modules |= {f'optax/{x}sharding_test.py' for x in ('_src/', 'contrib/_')}
-    there = [path for path in sorted(modules) if (tree / path).exists()]
-    options = '-q -rfEs --tb=no --no-fold-skipped -p no:cacheprovider -n'
-    return [[
-        r'^(FAILED|ERROR|SKIPPED|SUB\w+)\b', '-m', 'pytest', *options.split(),
-        str(os.cpu_count()), *there,
-    ]]  # fmt: skip
-  if name == 'docs':
-    call = 'import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))'
-    pattern = r'(WARNING|ERROR|CRITICAL): |^make: '
-    return [
-        [pattern, '-c', call, 'make', '-C', 'docs', builder, *_SPHINX]
-        for builder in ('doctest', 'html')
-    ]
-  return {
-      'flake8': [
-          ['', '-m', 'flake8', '--select=E9,F63,F7,F82,E225,E251', *files]
-      ],
-      'ruff': [
-          [r'^\S+:\d', '-m', 'ruff', 'check', '--output-format=concise', '.']
-      ],
-      'pylint': [[*pylint, '--disable=E1102', *others]] * bool(others)
-      + [[*pylint, '--disable=W0212,E1102', *tests]] * bool(tests),
-      'pyrefly': [
-          ['^ *ERROR ', '-m', 'pyrefly', 'check', '--output-format=min-text',
-           '--python-interpreter-path', sys.executable],
-      ],
-      'build': [['', '-m', 'build', '--no-isolation']],
-  }[name]  # fmt: skip
-
-
-def execute(tree: pathlib.Path, *command: str) -> subprocess.CompletedProcess:
-  """Runs Python in a checkout, whose Optax it imports."""
-  always = {
-      'JAX_PLATFORMS': 'cpu',
-      'JAX_TRACEBACK_FILTERING': 'off',
-      'NO_COLOR': '1',
-      'PYTHONPATH': str(tree),
-      'XLA_FLAGS': '--xla_force_host_platform_device_count=8',
-  }
+def execute(
+    tree: pathlib.Path, *command: str, **environ: str
+) -> subprocess.CompletedProcess:
+  """Runs a program in a checkout, whose Optax Python imports."""
+  path = f'{pathlib.Path(sys.executable).parent}:{os.environ["PATH"]}'
+  environ |= {'PATH': path, 'PYTHONPATH': str(tree)}
   return subprocess.run(
-      [sys.executable, *command], cwd=tree, env=os.environ | always,
+      command, cwd=tree, env=os.environ | _ENVIRONMENT | environ,
       stdin=subprocess.DEVNULL, capture_output=True, check=False, text=True,
   )  # fmt: skip
 
 
 def run_program(tree: pathlib.Path, program: str) -> tuple[bool, str]:
   """Returns whether a program works in a checkout, and what a user sees."""
-  result = execute(tree, '-c', program)
+  result = execute(tree, sys.executable, '-c', program)
   shown = result.stdout
   if result.returncode:
     # From the name of the last exception on.

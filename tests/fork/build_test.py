@@ -53,9 +53,8 @@ def test_wheel_holds_the_release_changed_as_notice_says(wheel):
     files = {n: opened.read(n) for n in names if n.startswith('optax/')}
   # What only developers run is not there.
   assert {n.partition('/')[2] for n in names if n.startswith('optax_fork')} == {
-      '__init__.py', '__main__.py', 'demo.py', 'pin.py', 'pin.sha256',
-      'pin.txt', 'pristine.py', 'status.py',
-  }  # fmt: skip
+      '__init__.py', '__main__.py', 'pin.py', 'status.py'
+  }
   added, before = series.added(REPOSITORY), pin.digests()
   after = pin.read_sums(REPOSITORY / 'patches' / series.SUMS)
   assert {*files} == {*before, *after, *added}

@@ -11,6 +11,8 @@ from fork.environments import must
 from fork.environments import must_tool
 from fork.environments import refused
 from fork.environments import tool
+import optax_fork
+from optax_fork import check
 import pytest
 
 _ADD, _SET = (
@@ -45,12 +47,17 @@ _LONG = '"""A."""\n' + 'print(1)\n' * 13
         (_PROGRAM, r'too small', 'too\\nsmall', 'docstring of one line'),
     ],
 )  # fmt: skip
-def test_damage_is_named(fork, name, old, new, said):
-  path = fork / name
-  text, count = re.subn(old, new, path.read_text(), flags=re.M)
+def test_damage_is_named(fork_as_made, name, old, new, said):
+  path = fork_as_made / name
+  before = path.read_bytes()
+  text, count = re.subn(old, new, before.decode(), flags=re.M)
   assert count
   path.write_bytes(text.encode())
-  refused(tool(fork, 'check'), said)
+  try:
+    with pytest.raises(optax_fork.ForkError, match=re.escape(said)):
+      check.check(fork_as_made / 'patches')
+  finally:
+    path.write_bytes(before)
 
 
 def test_strangers_are_named(fork):

@@ -57,6 +57,14 @@ def _fork(made_once, tmp_path):
   return copy / 'fork'
 
 
+@pytest.fixture(scope='module', name='fork_as_made')
+def _fork_as_made(made_once, tmp_path_factory):
+  """The same, for all tests of a module, which leave it as it was made."""
+  target = tmp_path_factory.mktemp('made') / 'made'
+  made = made_once('fork', fake.make)
+  return shutil.copytree(made, target, symlinks=True) / 'fork'
+
+
 @pytest.fixture(name='tree')
 def _tree(fork):
   return fork / 'work/optax'

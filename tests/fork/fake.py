@@ -46,23 +46,52 @@ text = pathlib.Path('optax/transforms/_x.py').read_text()
 print('X is', text)
 assert {text!r} in text, 'not there'
 '''
-# A program that complains of files which have its name in capitals.
+# A program of main's complains of files which have its name in capitals, among
+# all or those that it is given.
 PROGRAMS = {
-    'flake8': '{}:1:1: E', 'ruff': '{}:1:1: E', 'pylint': '{}:1:1: E',
-    'pyrefly': 'ERROR {}:1:1: E', 'build': '{}',
-    'pytest': 'FAILED {}::T::t - E', 'sphinx': '{}:1: WARNING: E',
+    'flake8': '{}:1:1: E', 'pylint': '{}:1:1: E', 'pyrefly': 'ERROR {}:1:1: E',
+    'build': '{}', 'pytest': 'FAILED {}::T::t - E',
+    'sphinx': '{}:1: WARNING: E', 'hooks': 'Fixing {}', 'headers': '{}',
 }  # fmt: skip
 _COMPLAIN = """
 import pathlib, sys
 root = pathlib.Path(__file__).parent
+given = [root / name for name in sys.argv[1:] if name.startswith('optax/')]
 found = [
     path.relative_to(root)
-    for path in sorted(root.glob('optax/**/_*.py'))
+    for path in sorted(given or root.glob('optax/**/_*.py'))
     if {word!r} in path.read_text('utf-8')
 ]
 for path in found:
   print({line!r}.format(path))
 sys.exit(bool(found))
+"""
+_WORKFLOW = """
+jobs:
+  pre-commit: {steps: [{uses: pre-commit/action@v3}]}
+  links: {steps: [{uses: somebody/action@v1}]}
+  flake8:
+    steps:
+    - uses: actions/checkout@v6
+    - run: |
+        export V="${{ matrix.jax-version }}"
+        python3 -m pip install no-such-package
+    - run: python3 -m flake8 --statistics
+  pylint:
+    steps:
+    - run: python3 -m pylint $(find optax -name '_*.py') || pylint-exit $?
+  build: {steps: [{run: python3 -m build}, {run: python3 -m pyrefly check}]}
+  pytest: {steps: [{run: python3 -m pytest -n auto --pyargs optax}]}
+  sphinx: {steps: [{run: make html -C docs}]}
+"""
+_HOOKS = """
+repos:
+- repo: https://example.org/hooks
+  hooks:
+  - {id: python3, args: [hooks.py], files: /_.*\\.py$}
+- repo: local
+  hooks:
+  - {id: license, entry: python3 headers.py}
 """
 
 
@@ -90,8 +119,9 @@ def make(target: pathlib.Path) -> None:
   (main / OURS).unlink()
   for name, line in PROGRAMS.items():
     write(main / f'{name}.py', _COMPLAIN.format(word=name.upper(), line=line))
-  makefile = '%:\n\t@$(SPHINXBUILD) -M $@ . _build $(SPHINXOPTS)\n'
-  write(main / 'docs/Makefile', makefile)
+  write(main / 'docs/Makefile', '%:\n\t@python3 -m sphinx $(O)\n')
+  write(main / '.github/workflows/tests.yml', _WORKFLOW)
+  write(main / '.pre-commit-config.yaml', _HOOKS)
   commit(main, BACKPORT, '# Fixed otherwise.\n', 'main')
   for subject, trailers, path, text in _PATCHES:
     message = _MESSAGE.format(subject=subject, trailers=trailers)

@@ -85,4 +85,5 @@ def test_changed_missing_and_foreign_files_are_named(environment):
 
 def test_only_what_users_need_is_installed(environment):
   refused(environment.tool('export'), 'is a command of a checkout')
-  refused(environment.tool('demo'), "No module named 'equinox'", '.[demo]')
+  missing = "No module named 'equinox'", '.[demo]'
+  refused(environment.tool('demo', cwd=REPOSITORY), *missing)

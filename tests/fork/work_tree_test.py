@@ -16,7 +16,6 @@ from fork.environments import tool
 from optax_fork import git as fork_git
 from optax_fork import pin
 from optax_fork import series
-import pytest
 
 
 def test_tree_has_one_commit_a_patch_and_the_release_below(fork, tmp_path):
@@ -172,29 +171,25 @@ def test_trailers_say_the_folder_and_the_table_follows(fork, tree):
   assert not (fork / 'patches/to_send/transforms-set-X.patch').exists()
 
 
-@pytest.mark.parametrize(
-    'path, data, message, said',
-    [
-        (fake.FILE, 'X = 9\n', 'fixup! transforms: add X', 'is a fixup'),
-        (fake.FILE, 'X = 9\n', 'x\n\nStatus: not sent', 'belongs to to_send/'),
-        (fake.FILE, 'X = 9\n', 'transforms: let X call ours', 'of another one'),
-        (fake.FILE, 'X = 9', 'x', 'ends with a newline'),
-        (fake.FILE, 'X = 9\0\n', 'x', 'does not apply'),
-        ('README.md', 'X = 9\n', 'x', 'has README.md'),
-        (fake.FILE, 'X = 9\n', 'x\n\nText.\n---\nMore.', 'mail cuts a message'),
-    ],
-)  # fmt: skip
-def test_commit_that_cannot_be_a_patch_is_refused(
-    fork, tree, path, data, message, said
-):
-  before = _files(fork)
-  commit(tree, path, data, message)
-  refused(tool(fork, 'export'), said)
-  assert _files(fork) == before
+def test_commits_that_cannot_be_patches_are_refused(fork, tree):
+  before, head = _files(fork), git(tree, 'rev-parse', 'HEAD')
 
+  def refuse(said):
+    refused(tool(fork, 'export'), said)
+    assert _files(fork) == before
+    git(tree, 'checkout', '--quiet', '-B', 'series', head)
 
-def test_other_commits_that_cannot_be_patches(fork, tree):
-  head = git(tree, 'rev-parse', 'HEAD')
+  for path, data, message, said in (
+      (fake.FILE, 'X = 9\n', 'fixup! transforms: add X', 'is a fixup'),
+      (fake.FILE, 'X = 9\n', 'x\n\nStatus: not sent', 'belongs to to_send/'),
+      (fake.FILE, 'X = 9\n', 'transforms: let X call ours', 'of another one'),
+      (fake.FILE, 'X = 9', 'x', 'ends with a newline'),
+      (fake.FILE, 'X = 9\0\n', 'x', 'does not apply'),
+      ('README.md', 'X = 9\n', 'x', 'has README.md'),
+      (fake.FILE, 'X = 9\n', 'x\n\nText.\n---\nMore.', 'mail cuts a message'),
+  ):
+    commit(tree, path, data, message)
+    refuse(said)
   for said, command in (
       ('no change', 'git commit -q --allow-empty -m x'),
       ('is by A <a@b.c>', 'git commit -q --amend --author "A <a@b.c>" -m x'),
@@ -204,8 +199,7 @@ def test_other_commits_that_cannot_be_patches(fork, tree):
        ' git add .; git commit -q -m y; git merge -q -m x series'),
   ):  # fmt: skip
     subprocess.run(command, shell=True, cwd=tree, check=True)
-    refused(tool(fork, 'export'), said)
-    git(tree, 'checkout', '--quiet', '-B', 'series', head)
+    refuse(said)
 
 
 def test_reworked_patch_changes_nothing_else(fork, tree):
