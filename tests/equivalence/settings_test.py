@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every setting computes, bit for bit, what it computes in pristine Optax.
 
-Programs are compared as JAX traces them, with params in a dict in float32 and
-in a filtered module in bfloat16, and the defaults in float64, too: the same
-program gives the same bits. The defaults take eager steps. With `--full`,
-programs are compared in each layout and dtype, and each setting takes steps:
-eagerly, and compiled where its second program is another.
+Programs are compared as JAX traces them, with params in a dict in float32: the
+same program gives the same bits. Defaults are compared in a filtered module in
+bfloat16, too, and take eager steps; so are arguments that are trees or dtypes, in
+the module, and searches in float64. With `--full`, programs are compared in each
+layout and dtype, and each setting takes steps: eagerly, and compiled where its
+program is another.
 """
 
 import itertools
@@ -67,6 +68,11 @@ def _is_default(label):
   return '=' not in label
 
 
+def _concerns_other_params(label):
+  """Whether an argument may mean another thing in a module, or in bfloat16."""
+  return re.search(r'dtype|linesearch|=(tree|prefix|function)', label)
+
+
 def _layouts_of(label) -> list[str]:
   # Here pristine fails at params that are None.
   return ['dict'] if 'galore' in label else list(runs.LAYOUTS)
@@ -85,8 +91,9 @@ class SettingsTest(parameterized.TestCase):
   def test_setting(self, label):
     is_default = _is_default(label)
     self._compare(label, 'dict', 'float32', steps=2 * is_default)
-    self._compare(label, _layouts_of(label)[-1], 'bfloat16')
-    if is_default:
+    if is_default or _concerns_other_params(label):
+      self._compare(label, _layouts_of(label)[-1], 'bfloat16')
+    if is_default and re.search('lbfgs|linesearch', label):
       self._compare(label, 'dict', 'float64')
 
   @parameterized.named_parameters((label, label) for label in _LABELS)
@@ -115,18 +122,16 @@ class SettingsTest(parameterized.TestCase):
     with self.subTest(f'{layout}, {dtype}'), _X64.enable_x64(
         dtype == 'float64'
     ):
-      different = states.differences(*both(lambda run: run.programs()))
       factory = label.partition('(')[0]
-      is_step = re.compile('(second )?step, (?!structure)').match
-      if is_rewritten := factory in settings.REWRITTEN:
+      is_rewritten = factory in settings.REWRITTEN
+      programs = lambda run: run.programs(with_steps=not is_rewritten)
+      different = states.differences(*both(programs))
+      self.assertEqual(states.without_types_of_a_search(different), [])
+      if is_rewritten:
         steps = 3 * (layout == 'dict' or _is_default(label))
-      self.assertEqual([
-          path for path in states.without_types_of_a_search(different)
-          if not (is_rewritten and is_step(path))
-      ], [])  # fmt: skip
-      modes = [lambda function: function, jax.jit][: 1 + bool(different)]
-      if is_rewritten or factory in _ROUNDED:
-        del modes[0]
+      modes = [jax.jit] * bool(different or is_rewritten)
+      if not is_rewritten and factory not in _ROUNDED:
+        modes.append(lambda function: function)
       for jit in modes if steps else ():
         found, wanted = both(lambda run, jit=jit: run.train(steps, jit))
         if factory in _ZOOM:
