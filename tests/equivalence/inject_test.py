@@ -3,9 +3,9 @@
 """Injection without `static_args` does what pristine Optax does with them.
 
 Programs are compared as JAX traces them: the same program gives the same bits.
-Of settings that are no defaults, the short form compares the first states, which
-name what is injected: what is the same for both has the same steps. Defaults are
-compared in bfloat16 and in mixed trees, too, with and without
+Of settings that are no defaults, the short form compares the first states,
+which name what is injected: what is the same for both has the same steps.
+Defaults are compared in bfloat16 and in mixed trees, too, with and without
 `hyperparam_dtype`: in the short form, some.
 """
 

@@ -3,11 +3,11 @@
 """Every setting computes, bit for bit, what it computes in pristine Optax.
 
 Programs are compared as JAX traces them, with params in a dict in float32: the
-same program gives the same bits. Defaults are compared in a filtered module in
-bfloat16, too, and take eager steps; so are arguments that are trees or dtypes, in
-the module, and searches in float64. With `--full`, programs are compared in each
-layout and dtype, and each setting takes steps: eagerly, and compiled where its
-program is another.
+same program gives the same bits. Defaults take eager steps, too, and are
+compared in a filtered module in bfloat16, as arguments are that are trees or
+dtypes; searches are compared in float64. With `--full`, programs are compared
+in each layout and dtype, and each setting takes steps: eagerly, and compiled
+where its program is another.
 """
 
 import itertools

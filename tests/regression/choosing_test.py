@@ -98,7 +98,7 @@ class ChoosingTest(chex.TestCase):
     chex.assert_trees_all_equal(after['last'], before['last'])
     self.assertIn('first/kernel ', optax.masks.describe(nnx.state(model)))
 
-  @parameterized.parameters(*models.MODELS)
+  @parameterized.named_parameters((f'_{n}_', n) for n in models.MODELS)
   def test_split_is_what_equinox_gives(self, name):
     model = models.MODELS[name]()
     mask = optax.masks.by_leaf(lambda x: x.ndim > 1)
