@@ -50,28 +50,29 @@ _ROUNDED = [
     f'optax.{name}()'
     for name in ('adafactor', 'adamw', 'contrib.muon', 'lbfgs', 'sgd')
 ]
-_DEFAULTS = [label for label in _COMPARED if label.endswith('()')]
-_CASES = [(label, jnp.float32, None) for label in _COMPARED] + [
-    pytest.param(
-        label, dtype, kept, marks=[pytest.mark.full] * (label not in _ROUNDED)
-    )
-    for label in _DEFAULTS
-    for dtype, kept in (
-        (jnp.bfloat16, None), (_MIXED, None), (_MIXED, jnp.float32)
-    )
-]  # fmt: skip
+_CASES = []
+for _label in _COMPARED:
+  _is_default = _label.endswith('()')
+  _CASES.append((_label, jnp.float32, None, _is_default))
+  _more = (
+      [(jnp.bfloat16, None), (_MIXED, None), (_MIXED, jnp.float32)]
+      if _is_default else [(jnp.float32, None)]
+  )  # fmt: skip
+  _marks = [pytest.mark.full] * (_label not in _ROUNDED)
+  _CASES += [
+      pytest.param(_label, *dtypes, True, marks=_marks) for dtypes in _more
+  ]
 # Of rounding, and of deprecated factories.
 pytestmark = pytest.mark.filterwarnings('ignore')
 
 
-@pytest.mark.parametrize(('label', 'dtype', 'kept'), _CASES)
+@pytest.mark.parametrize(('label', 'dtype', 'kept', 'with_steps'), _CASES)
 def test_fork_infers_what_is_right_and_rounds_as_pristine(
-    request, label, dtype, kept
+    label, dtype, kept, with_steps
 ):
-  has_steps = label in _DEFAULTS or request.config.getoption('--full')
-  programs = lambda load, how: _run(load, label, how, dtype, kept).programs(
-      has_steps
-  )
+  programs = lambda load, injected: _run(
+      load, label, injected, dtype, kept
+  ).programs(with_steps)
   found = lambda: programs(_FORK, 'inferred')
   is_rewritten = label.partition('(')[0] in _REWRITTEN
   load = _FORK if is_rewritten else release.load
