@@ -34,7 +34,6 @@ _WHILE_TRACING = ('rank_promotion', 'dtype_promotion', 'x64', _WARNINGS)
 _LABELS = list(runs.optimizers(release.load()))
 _IN_SHORT = (
     'MultiSteps',
-    'MultiSteps_lbfgs',
     'backtracking_linesearch',
     'inject_adamw',
     'masked_lbfgs',
@@ -43,7 +42,6 @@ _IN_SHORT = (
     'optax.lbfgs',
     'optax.partition',
     'optax.scale_by_lbfgs',
-    'zoom_linesearch',
 )
 # What `init` and what `update` are given; pristine Optax takes params alone.
 _FILTERED, _RAW = ('params', 'params'), ('model', 'model')
@@ -51,8 +49,8 @@ _FILTERED, _RAW = ('params', 'params'), ('model', 'model')
 _FAIL_ON_PRISTINE = dict.fromkeys(_WHILE_TRACING, {'masked_lbfgs'}) | {
     'x64': {'masked_lbfgs', 'backtracking_linesearch'},
     'dtype_promotion': {
-        'masked_lbfgs', 'MultiSteps', 'MultiSteps_lbfgs', 'inject_adamw',
-        'optax.adamw', 'optax.contrib.muon', 'optax.partition',
+        'masked_lbfgs', 'MultiSteps', 'inject_adamw', 'optax.adamw',
+        'optax.contrib.muon', 'optax.partition',
     },
 }  # fmt: skip
 # Of the full form, how much of that there is at most, jitted and eager: no

@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every setting computes, bit for bit, what it computes in pristine Optax.
 
-Programs are compared as JAX traces them, with params in a dict in float32 and
-in a filtered module in bfloat16, and the defaults in float64, too: the same
-program gives the same bits. The defaults take eager steps. With `--full`,
-programs are compared in each layout and dtype, and each setting takes steps:
-eagerly, and compiled where its second program is another.
+Programs are compared as JAX traces them, with params in a dict in float32: the
+same program gives the same bits. Defaults take eager steps, too, and are
+compared in a filtered module in bfloat16, as arguments are that are trees or
+dtypes; searches are compared in float64. With `--full`, programs are compared
+in each layout and dtype, and each setting takes steps: eagerly, and compiled
+where its program is another.
 """
 
 import itertools
+import os
 import re
 
 from absl.testing import parameterized
@@ -17,6 +19,7 @@ import chex
 import jax
 import optax
 import pytest
+from support import compilation_cache
 from support import factories
 from support import release
 from support import runs
@@ -37,6 +40,10 @@ _ROUNDED = ('optax.lbfgs', 'optax.scale_by_lbfgs')
 _ZOOM = ()
 if not (0, 6) <= jax.__version_info__ < (0, 12):
   _ZOOM = ('optax.lbfgs', 'optax.scale_by_zoom_linesearch')
+# With the others, it does so here, where it fuses as it does for users.
+_FUSED = ()
+if compilation_cache.cheap_flags()[0] not in os.environ['XLA_FLAGS']:
+  _FUSED = ('optax.lbfgs(learning_rate=schedule)',)
 # Here pristine takes a mask function for a mask, and freezes everything: see
 # test_freeze_mask_that_is_no_tree_of_bools.
 _FROZEN_ON_PRISTINE = 'optax.selective_transform(freeze_mask=function)'
@@ -67,6 +74,11 @@ def _is_default(label):
   return '=' not in label
 
 
+def _concerns_other_params(label):
+  """Whether an argument may mean another thing in a module, or in bfloat16."""
+  return re.search(r'dtype|linesearch|=(tree|prefix|function)', label)
+
+
 def _layouts_of(label) -> list[str]:
   # Here pristine fails at params that are None.
   return ['dict'] if 'galore' in label else list(runs.LAYOUTS)
@@ -85,8 +97,9 @@ class SettingsTest(parameterized.TestCase):
   def test_setting(self, label):
     is_default = _is_default(label)
     self._compare(label, 'dict', 'float32', steps=2 * is_default)
-    self._compare(label, _layouts_of(label)[-1], 'bfloat16')
-    if is_default:
+    if is_default or _concerns_other_params(label):
+      self._compare(label, _layouts_of(label)[-1], 'bfloat16')
+    if is_default and re.search('lbfgs|linesearch', label):
       self._compare(label, 'dict', 'float64')
 
   @parameterized.named_parameters((label, label) for label in _LABELS)
@@ -115,21 +128,19 @@ class SettingsTest(parameterized.TestCase):
     with self.subTest(f'{layout}, {dtype}'), _X64.enable_x64(
         dtype == 'float64'
     ):
-      different = states.differences(*both(lambda run: run.programs()))
       factory = label.partition('(')[0]
-      is_step = re.compile('(second )?step, (?!structure)').match
-      if is_rewritten := factory in settings.REWRITTEN:
+      is_rewritten = factory in settings.REWRITTEN
+      programs = lambda run: run.programs(with_steps=not is_rewritten)
+      different = states.differences(*both(programs))
+      self.assertEqual(states.without_types_of_a_search(different), [])
+      if is_rewritten:
         steps = 3 * (layout == 'dict' or _is_default(label))
-      self.assertEqual([
-          path for path in states.without_types_of_a_search(different)
-          if not (is_rewritten and is_step(path))
-      ], [])  # fmt: skip
-      modes = [lambda function: function, jax.jit][: 1 + bool(different)]
-      if is_rewritten or factory in _ROUNDED:
-        del modes[0]
+      modes = [jax.jit] * bool(different or is_rewritten)
+      if not is_rewritten and factory not in _ROUNDED:
+        modes.append(lambda function: function)
       for jit in modes if steps else ():
         found, wanted = both(lambda run, jit=jit: run.train(steps, jit))
-        if factory in _ZOOM:
+        if factory in _ZOOM or label in _FUSED:
           chex.assert_trees_all_equal_dtypes(found, wanted)
           self.assertEqual(*(str(x.pop('structure')) for x in (found, wanted)))
           chex.assert_trees_all_close(found, wanted, rtol=1e-5, atol=1e-5)

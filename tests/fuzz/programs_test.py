@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs at random give on the fork what they give on 0.2.8.
 
-The short form draws the same ones each time, the full form others. Of each kind
-of failure, one is made short and printed. `--hypothesis-seed` draws those of an
+The short form draws the same ones each time, a long run others. Of each kind of
+failure, one is made short and printed. `--hypothesis-seed` draws those of an
 earlier run again.
 """
 
@@ -19,12 +19,12 @@ import pytest
 _ENDED = 0.5
 
 
-def _run(request, record_property, draw, check, short, full, part=0):
+def _run(request, record_property, draw, check, short, long, part=0):
   """Checks so many programs, the first or those of a later part."""
-  is_full = request.config.getoption('--full')
-  count = full if is_full else short
+  is_long = request.config.getoption('--hypothesis-profile') == 'long'
+  count = long if is_long else short
   seed = request.config.getoption('--hypothesis-seed')
-  seed = seed or (random.getrandbits(32) if is_full else 1)
+  seed = seed or (random.getrandbits(32) if is_long else 1)
   failed, counts = {}, collections.Counter()
   for number in range(part * count, (part + 1) * count):
     if number % 200 == 199:

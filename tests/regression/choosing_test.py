@@ -97,3 +97,15 @@ class ChoosingTest(chex.TestCase):
     )
     chex.assert_trees_all_equal(after['last'], before['last'])
     self.assertIn('first/kernel ', optax.masks.describe(nnx.state(model)))
+
+  @parameterized.named_parameters((f'_{n}_', n) for n in models.MODELS)
+  def test_split_is_what_equinox_gives(self, name):
+    model = models.MODELS[name]()
+    mask = optax.masks.by_leaf(lambda x: x.ndim > 1)
+    part, rest = optax.masks.split(model, mask)
+    wanted = eqx.partition(model, mask(model))
+    self.assertTrue(eqx.tree_equal((part, rest), wanted))
+    chex.assert_trees_all_equal_structs(part, wanted[0])
+    joined = optax.masks.join(part, rest)
+    self.assertTrue(eqx.tree_equal(joined, model))
+    self.assertTrue(eqx.tree_equal(eqx.combine(part, rest), joined))

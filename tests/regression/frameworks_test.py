@@ -104,11 +104,9 @@ def _dataclass(cls):
   )
 
 
-_RAW = {
+_CASES = {
     'nnx_module': flax_models.Nnx,
     'raw_dataclass': lambda: _dataclass(_RawLayer),
-}
-_CASES = _RAW | {
     'linen_dict': lambda: flax_models.linen_params(_X),
     'dataclass': lambda: _dataclass(_StaticLayer),
     'namedtuple': lambda: _AffineNet(
@@ -153,13 +151,6 @@ def _weight_mask_tree(model):
   return jax.tree.map(lambda x: eqx.is_inexact_array(x) and x.ndim > 1, model)
 
 
-def _freeze_mask(model):
-  """True on the first layer."""
-  return jax.tree_util.tree_map_with_path(
-      lambda path, _: 'first' in jax.tree_util.keystr(path), model
-  )
-
-
 def _schedule(count):
   return 0.5 / (1.0 + count)
 
@@ -191,32 +182,29 @@ def _adamw_by_hand():
 
 
 @functools.cache
-def _lbfgs_by_hand(is_frozen):
-  """Returns arrays and losses; where held, the first layer's are constants."""
-  number = 2 if is_frozen else 0
-  constants, params = _start()[:number], _start()[number:]
+def _lbfgs_by_hand():
+  """Returns arrays and losses; the first layer's arrays are constants."""
+  constants, params = _start()[:2], _start()[2:]
   params, losses = train_by_line_search(
       LBFGS, params, lambda xs: _loss_of_arrays(constants + xs), 4
   )
   return constants + params, losses
 
 
-def _assert_is_lbfgs_by_hand(arrays, losses, is_frozen):
-  wanted, wanted_losses = _lbfgs_by_hand(is_frozen)
+def _frozen_lbfgs(params):
+  """Returns L-BFGS that holds the first layer."""
+  mask = jax.tree_util.tree_map_with_path(
+      lambda path, _: 'first' in jax.tree_util.keystr(path), params
+  )
+  return optax.selective_transform(LBFGS, freeze_mask=mask)
+
+
+def _assert_is_lbfgs_by_hand(arrays, losses):
+  wanted, wanted_losses = _lbfgs_by_hand()
   assert losses[-1] < 0.2 * losses[0]
   chex.assert_trees_all_close(losses, wanted_losses, rtol=1e-5)
   chex.assert_trees_all_close(arrays, wanted, rtol=1e-4, atol=1e-5)
-  if is_frozen:
-    chex.assert_trees_all_equal(arrays[:2], _start()[:2])
-
-
-def _each_jitted_and_not(names, jit):
-  """Calls a test with a name, and with `jit` or what does nothing instead."""
-  return parameterized.named_parameters(
-      (f'_{name}_{how}_', name, run)
-      for name in names
-      for how, run in (('jit', jit), ('no_jit', lambda f: f))
-  )
+  chex.assert_trees_all_equal(arrays[:2], _start()[:2])
 
 
 class FrameworksTest(chex.TestCase):
@@ -230,11 +218,11 @@ class FrameworksTest(chex.TestCase):
       elif not eqx.is_inexact_array(old):
         self.assertTrue(jnp.array_equal(new, old))
 
-  @_each_jitted_and_not(_CASES, eqx.filter_jit)
-  def test_adamw_decays_the_weights_alone(self, name, run):
+  @parameterized.named_parameters((f'_{name}_', name) for name in _CASES)
+  def test_adamw_decays_the_weights_alone(self, name):
     start, loss = _make(name)
     for transform in _adamws(start):
-      step = run(make_step(transform, loss))
+      step = eqx.filter_jit(make_step(transform, loss))
       model, state = start, transform.init(start)
       for _ in range(3):
         model, state, _ = step(model, state)
@@ -266,48 +254,18 @@ class FrameworksTest(chex.TestCase):
       chex.assert_trees_all_close(_arrays(model)[2:], wanted[2:], rtol=1e-5)
       self._assert_other_leaves_are_the_same(model, start)
 
-  @parameterized.named_parameters(
-      *((name, name, False) for name in _RAW),
-      *((f'{name}_frozen', name, True) for name in _CASES),
-  )
-  def test_lbfgs_is_that_of_the_arrays(self, name, is_frozen):
+  @parameterized.named_parameters((f'_{name}_', name) for name in _CASES)
+  def test_lbfgs_is_that_of_the_arrays(self, name):
     start, loss = _make(name)
-    transform = LBFGS
-    if is_frozen:
-      mask = _freeze_mask(start)
-      transform = optax.selective_transform(LBFGS, freeze_mask=mask)
-    model, losses = train_by_line_search(transform, start, loss, 4)
-    _assert_is_lbfgs_by_hand(_arrays(model), losses, is_frozen)
+    model, losses = train_by_line_search(_frozen_lbfgs(start), start, loss, 4)
+    _assert_is_lbfgs_by_hand(_arrays(model), losses)
     self._assert_other_leaves_are_the_same(model, start)
 
 
 class NnxOptimizerTest(chex.TestCase):
   """`nnx.Optimizer` hands an `nnx.State` of arrays to its transform."""
 
-  def _make_optimizer(self, make_transform):
-    """Returns a module and an optimizer of its params."""
-    net = _with_arrays(flax_models.Nnx(), _start())
-    params = nnx.as_pure(nnx.state(net, nnx.Param))
-    return net, nnx.Optimizer(net, make_transform(params), wrt=nnx.Param)
-
-  @_each_jitted_and_not(range(4), nnx.jit)
-  def test_adamw_decays_the_weights_alone(self, number, run):
-    @run
-    def step(net, optimizer):
-      grads = nnx.grad(lambda net: _distance(net(_X)))(net)
-      optimizer.update(net, grads)
-
-    net, optimizer = self._make_optimizer(
-        lambda params: list(_adamws(params))[number]
-    )
-    for _ in range(3):
-      step(net, optimizer)
-    chex.assert_trees_all_close(
-        _arrays(net), _adamw_by_hand(), rtol=1e-4, atol=1e-5
-    )
-
-  @parameterized.named_parameters(('_all_', False), ('_last_layer_', True))
-  def test_lbfgs_calls_back_with_the_state_that_is_trained(self, is_frozen):
+  def test_lbfgs_calls_back_with_the_state_that_is_trained(self):
     seen = []
 
     @nnx.jit
@@ -322,14 +280,9 @@ class NnxOptimizerTest(chex.TestCase):
       optimizer.update(net, grads, value=value, grad=grads, value_fn=value_fn)
       return value
 
-    def make_transform(params):
-      if not is_frozen:
-        return LBFGS
-      mask = _freeze_mask(params)
-      return optax.selective_transform(LBFGS, freeze_mask=mask)
-
-    net, optimizer = self._make_optimizer(make_transform)
+    net = _with_arrays(flax_models.Nnx(), _start())
+    params = nnx.as_pure(nnx.state(net, nnx.Param))
+    optimizer = nnx.Optimizer(net, _frozen_lbfgs(params), wrt=nnx.Param)
     losses = [step(net, optimizer).item() for _ in range(4)]
-    treedef = jax.tree.structure(nnx.as_pure(nnx.state(net, nnx.Param)))
-    self.assertEqual(set(seen), {(nnx.State, treedef)})
-    _assert_is_lbfgs_by_hand(_arrays(net), losses, is_frozen)
+    self.assertEqual(set(seen), {(nnx.State, jax.tree.structure(params))})
+    _assert_is_lbfgs_by_hand(_arrays(net), losses)

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Masks that are trees and masks that are functions, told apart as meant."""
 
+import functools
+
 from absl.testing import absltest
 import chex
 import jax
@@ -15,22 +17,75 @@ from support.models import Net
 from support.models import weight_mask
 from support.variants import each
 
+_SGD = optax.sgd(0.5, momentum=0.5)
+_KINDS = FUNCTIONS | TREES
+_DECAY = dict(learning_rate=lambda count: 0.5 / (1 + count), weight_decay=0.25)
 
-@pytest.mark.sent
-class MaskedTest(chex.TestCase):
-  """`masked` transforms what the mask chooses and nothing else."""
 
-  @each(FUNCTIONS | TREES)
-  def test_weights_of_a_module(self, make):
-    net, transform = Net(), optax.masked(optax.scale(3.0), make())
-    updates = arange_like(net)
-    state = self.variant(transform.init)(net)
-    found, _ = self.variant(transform.update)(updates, state, net)
+def _two_steps(transform, net, grads):
+  """Returns the updates of the second step, and the state after it."""
+  _, state = transform.update(grads, transform.init(net), net)
+  return transform.update(grads, state, net)
+
+
+def _mapped(mask, net):
+  """Returns what is in a mapped state, of what the mask chooses."""
+  transform, add = optax.masked(optax.trace(0.9), mask), lambda s, p: s + p
+  state = optax.tree.map_params(transform, add, transform.init(net), net)
+  return jax.tree.leaves(state.inner_state.trace)
+
+
+@functools.cache
+def _decayed():
+  transform = optax.adamw(**_DECAY, mask=weight_mask)
+  return _two_steps(transform, Net(), arange_like(Net()))[0]
+
+
+class MaskTest(chex.TestCase):
+
+  def _assert_updates(self, updates, of_chosen, of_others):
+    """Checks the factors of the updates where the mask chooses, and not."""
+    grads = arange_like(Net())
     wanted = jax.tree.map(
-        lambda m, u: np.asarray(3 * u if m else u), weight_mask(net), updates
+        lambda m, g: np.asarray((of_chosen if m else of_others) * g),
+        weight_mask(Net()), grads,
+    )  # fmt: skip
+    chex.assert_trees_all_equal_structs(updates, wanted)
+    chex.assert_trees_all_equal(updates, wanted)
+
+  @each(_KINDS)
+  @pytest.mark.sent
+  def test_mask_means_the_same_at_every_place(self, make):
+    mask, net = make(), Net()
+    transforms = (
+        optax.masked(_SGD, mask),
+        optax.selective_transform(_SGD, freeze_mask=mask),
+        optax.chain(_SGD, optax.freeze(mask)),
+        optax.inject_hyperparams(optax.adamw)(**_DECAY, mask=mask),
     )
-    chex.assert_trees_all_equal_structs(found, wanted)
-    chex.assert_trees_all_equal(found, wanted)
+
+    def run(net, grads):
+      steps = [_two_steps(tx, net, grads) for tx in transforms]
+      return *zip(*steps), _mapped(mask, net)
+
+    # One program for all, since compiling takes longest.
+    found, states, mapped = self.variant(run)(net, arange_like(net))
+    *exact, injected = found
+    for updates, factors in zip(exact, ((-0.75, 1), (0, -0.75), (0, -0.75))):
+      self._assert_updates(updates, *factors)
+    chex.assert_trees_all_close(injected, _decayed(), rtol=1e-4)
+    # Neither nothing nor the gradients, which are 1 or more.
+    self.assertBetween(np.max(np.abs(injected.norm.weight)), 0.01, 0.99)
+    self.assertEqual(states[-1].hyperparams_states.keys(), {'learning_rate'})
+    self.assertNotIn('mask', states[-1].hyperparams)
+    chosen = zip(*map(jax.tree.leaves, (weight_mask(net), net)))
+    chex.assert_trees_all_equal(mapped, [leaf for m, leaf in chosen if m])
+
+  @each({kind: _KINDS[kind] for kind in ('module', 'prefix', 'static_module')})
+  def test_train_mask_says_what_is_trained(self, make):
+    transform = optax.selective_transform(_SGD, train_mask=make())
+    run = self.variant(functools.partial(_two_steps, transform))
+    self._assert_updates(run(Net(), arange_like(Net()))[0], -0.75, 0)
 
 
 class MistakesTest(absltest.TestCase):

@@ -63,13 +63,13 @@ class NnxMaskTest(parameterized.TestCase):
 
   def test_tree_made_of_a_state(self):
     """jax#31256: on 0.2.8, `update` fails with a dump of the params."""
-    for factory in (optax.adamw, optax.inject_hyperparams(optax.adamw)):
-      model = flax_models.Nnx()
-      mask = weight_mask(_params(model))
-      found = self._decayed(model, factory(1.0, weight_decay=0.5, mask=mask))
-      self.assertEqual(found, ['first/kernel', 'last/kernel'])
     model = flax_models.Nnx()
     mask = weight_mask(_params(model))
+    for factory in (optax.adamw, optax.inject_hyperparams(optax.adamw)):
+      for one in (mask, weight_mask):
+        tx = factory(1.0, weight_decay=0.5, mask=one)
+        found = self._decayed(flax_models.Nnx(), tx)
+        self.assertEqual(found, ['first/kernel', 'last/kernel'])
     with self.assertRaisesRegex(ValueError, 'PyTreeDef|structure error'):
       self._decayed(model, release.load().adamw(1.0, mask=mask))
 

@@ -11,9 +11,6 @@ import jax
 import numpy as np
 import optax
 from optax import contrib
-import pytest
-from regression.masks import FUNCTIONS
-from regression.masks import TREES
 from support import models
 from support.models import weight_mask
 from support.variants import each
@@ -90,22 +87,3 @@ class WrappersTest(chex.TestCase):
       for leaf in of(tree, False):
         np.testing.assert_array_equal(leaf, 0.0)
     self.assertTrue(all(leaf.all() for leaf in wanted[-1]))
-
-
-@pytest.mark.sent
-class MapParamsTest(chex.TestCase):
-
-  @each(FUNCTIONS | TREES)
-  def test_state_is_mapped_where_the_mask_chooses(self, make):
-    net = models.Net()
-    transform = optax.masked(optax.trace(0.9), make())
-
-    def run(net):
-      state = transform.init(net)
-      return optax.tree.map_params(
-          transform, lambda s, p: s + p, state, net
-      ).inner_state.trace
-
-    trace = self.variant(run)(net)
-    chosen = eqx.filter(net, weight_mask(net))
-    chex.assert_trees_all_equal(*map(jax.tree.leaves, (trace, chosen)))

@@ -1,6 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Equinox modules that the tests train, filtered and raw.
+"""Modules that the tests train, filtered and raw.
 
 `Net` holds params alone. `MODELS` are raw: one for each thing that a model
 holds beside its params.
@@ -14,6 +14,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from support import flax_models
 
 _KEYS = jax.random.split(jax.random.key(0), 3)
 
@@ -97,6 +98,29 @@ class _WithKey(eqx.Module):
     return self.activation(self.out(x + noise))
 
 
+class _Conv(eqx.Module):
+  """A list of layers, of which some are functions."""
+
+  layers: list
+
+  def __call__(self, x):
+    x = x[None]
+    for layer in self.layers:
+      x = layer(x)
+    return x
+
+
+class _Tied(eqx.Module):
+  """A matrix at two places, which `eqx.nn.Shared` trains as one."""
+
+  shared: eqx.nn.Shared
+  activation: Callable
+
+  def __call__(self, x):
+    embedding, linear = self.shared()
+    return self.activation(linear(x)) @ embedding.weight
+
+
 class _Arrays(eqx.Module):
   """No static leaf at all, so not raw."""
 
@@ -127,6 +151,12 @@ def _with_batch_norm() -> _WithBatchNorm:
   return _WithBatchNorm(eqx.nn.Linear(3, 4, key=_KEYS[0]), norm, state)
 
 
+def _tied() -> _Tied:
+  pair = eqx.nn.Embedding(4, 3, key=_KEYS[0]), eqx.nn.Linear(3, 4, key=_KEYS[1])
+  first, last = (lambda pair, i=i: pair[i].weight for i in (0, 1))
+  return _Tied(eqx.nn.Shared(pair, last, first), jnp.tanh)
+
+
 def _with_key(use_bias=True) -> _WithKey:
   return _WithKey(
       out=eqx.nn.Linear(3, 2, use_bias, key=_KEYS[0]),
@@ -150,6 +180,15 @@ MODELS = {
     ),
     'batch_norm': _with_batch_norm,
     'key': _with_key,
+    'conv': lambda: _Conv([
+        eqx.nn.Conv1d(1, 2, kernel_size=2, key=_KEYS[0]),
+        jax.nn.relu,
+        eqx.nn.MaxPool1d(kernel_size=2),
+        jnp.ravel,
+        eqx.nn.Linear(2, 2, key=_KEYS[1]),
+    ]),
+    'tied': _tied,
+    'nnx_module': flax_models.Nnx,
     'arrays': lambda: _Arrays(
         jnp.full((4, 3), 0.3), jnp.full((2, 4), 0.2), jnp.full(2, 0.1)
     ),

@@ -132,11 +132,11 @@ class SettingRun(_Run):
     small = jax.tree.map(lambda u: 0.1 * u, updates)
     return updates, state, self._optax.apply_updates(params, small)
 
-  def programs(self) -> dict[str, Any]:
+  def programs(self, with_steps: bool = True) -> dict[str, Any]:
     """Returns what `init` and `step` compute, and the structure of states.
 
     There is one more for a second step if the first changes what a state is
-    like.
+    like, and none for steps if it is to be without them.
     """
     like = lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype)
     params, grads = jax.tree.map(like, (self.params, self._draw()))
@@ -145,7 +145,7 @@ class SettingRun(_Run):
     if self._name.endswith('linesearch'):
       # In pristine, the first state has weak types, and steps give others.
       state = jax.tree.map(like, state)
-    for name in ('step', 'second step'):
+    for name in ('step', 'second step') if with_steps else ():
       old = state
       program, (_, state, _) = jaxprs.trace(self.step, params, old, grads)
       traced[name] = program, state

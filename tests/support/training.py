@@ -10,7 +10,7 @@ import optax
 BACKTRACKING = optax.scale_by_backtracking_linesearch(15, store_grad=True)
 DEFAULT_LBFGS = optax.lbfgs()
 # A step of it compiles in a third of the time that the default search takes;
-# with `--full`, tests/conftest.py puts the default in its place.
+# with `--full`, conftest.py puts the default in its place.
 LBFGS = optax.lbfgs(memory_size=2, linesearch=BACKTRACKING)
 
 

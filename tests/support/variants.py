@@ -14,8 +14,9 @@ ALL = dict(
     with_pmap=True,
 )
 # Without a device, chex hands over NumPy's arrays, which L-BFGS and line
-# searches cannot take: they update arrays at an index.
-WITH_JAX_ARRAYS = ALL | dict(without_device=False)
+# searches cannot take: they update arrays at an index. With one, they take the
+# eager steps that they take without jit.
+WITH_JAX_ARRAYS = ALL | dict(with_device=False, without_device=False)
 
 _IN_JIT_AND_NOT = {'with_jit', 'without_jit'}
 

@@ -18,9 +18,9 @@ import jax.numpy as jnp
 import optax
 import paramax
 import quax
-from support.examples import example
-from support.examples import ExampleTestCase
-from support.examples import key_of
+from wrappers.examples import example
+from wrappers.examples import ExampleTestCase
+from wrappers.examples import key_of
 
 _KEYS = jax.random.split(key_of(7), 3)
 
