@@ -41,6 +41,33 @@ def _at_copies(fn: Any, tree: Any, copies: Any, *rest: Any, keep=False) -> Any:
   return jax.tree.map(pick, tree, copies, *rest, is_leaf=lambda x: x is None)
 
 
+# Derivatives are those of float32 params: by equal values, and by a step that
+# does not show yet, too. A difference of infinities would make them NaN.
+@jax.custom_jvp
+def _see(p: Any, last: Any, copy: Any) -> Any:
+  """Gets the copy, or the param if somebody changed it since ``last``."""
+  return jnp.where(p == last, copy, p)
+
+
+@_see.defjvp
+def _(primals, tangents):
+  (p, last, _), (dp, dlast, dcopy) = primals, tangents
+  return _see(*primals), jnp.where(p == last, dcopy + (dp - dlast), dp)
+
+
+@jax.custom_jvp
+def _move(copy: Any, p: Any) -> Any:
+  """Gets what, added to the param, makes the copy of it, rounded."""
+  new = copy.astype(p.dtype)
+  return jnp.where(new == p, jnp.zeros_like(p), new - p)
+
+
+@_move.defjvp
+def _(primals, tangents):
+  dcopy, dp = tangents
+  return _move(*primals), (dcopy - dp.astype(dcopy.dtype)).astype(dp.dtype)
+
+
 def master_weights(
     inner: base.GradientTransformation, dtype: Any = jnp.float32
 ) -> base.GradientTransformationExtraArgs:
@@ -112,9 +139,6 @@ def master_weights(
     is_real = leaf_kinds.is_param(p) and jnp.issubdtype(p.dtype, jnp.floating)
     return is_real and jnp.finfo(p.dtype).nmant < jnp.finfo(dtype).nmant
 
-  def subtract(new, p):  # An infinity that stays is no NaN.
-    return jnp.where(new == p, jnp.zeros_like(p), new - p)
-
   def check(path, p, last):
     kind = lambda x: (x.dtype, x.shape) if is_low(x) else None
     if p is not None and kind(p) != kind(last):
@@ -138,9 +162,8 @@ def master_weights(
     inner_state, master, last = state
     is_leaf = lambda p: p is None
     jax.tree_util.tree_map_with_path(check, params, last, is_leaf=is_leaf)
-    # Who changed a param since the last update wins.
-    pick = lambda p, m, old: jnp.where(p == old, m, to_copy(p, m))
-    seen = _at_copies(pick, params, master, last)
+    see = lambda p, m, old: _see(to_copy(p, m), to_copy(old, m), m)
+    seen = _at_copies(see, params, master, last)
     to_view = lambda x: _at_copies(to_copy, x, master)
     # The user's functions get params of the dtypes of the model.
     to_full = lambda x: _at_copies(lambda x, p: x.astype(p.dtype), x, last)
@@ -150,8 +173,8 @@ def master_weights(
     add = lambda u, _, p: (p + u).astype(p.dtype)
     master = _at_copies(add, updates, master, seen, keep=True)
     # In the dtype of the params, so that all ways to add them keep it.
-    less = lambda _, m, p: subtract(m.astype(p.dtype), p)
-    updates = _at_copies(less, updates, master, params)
+    move = lambda _, m, p: _move(m, p)
+    updates = _at_copies(move, updates, master, params)
     last = _at_copies(add, updates, last, params, keep=True)
     return updates, MasterWeightsState(inner_state, master, last)
 
