@@ -41,31 +41,14 @@ def _at_copies(fn: Any, tree: Any, copies: Any, *rest: Any, keep=False) -> Any:
   return jax.tree.map(pick, tree, copies, *rest, is_leaf=lambda x: x is None)
 
 
-# Derivatives are those of float32 params: by equal values, and by a step that
-# does not show yet, too. A difference of infinities would make them NaN.
-@jax.custom_jvp
-def _see(p: Any, last: Any, copy: Any) -> Any:
-  """Gets the copy, or the param if somebody changed it since ``last``."""
-  return jnp.where(p == last, copy, p)
+def _with_derivative(x: Any, y: Any) -> Any:
+  """Gets ``x``, to the bit, with the derivative of ``y`` where that is finite.
 
-
-@_see.defjvp
-def _(primals, tangents):
-  (p, last, _), (dp, dlast, dcopy) = primals, tangents
-  return _see(*primals), jnp.where(p == last, dcopy + (dp - dlast), dp)
-
-
-@jax.custom_jvp
-def _move(copy: Any, p: Any) -> Any:
-  """Gets what, added to the param, makes the copy of it, rounded."""
-  new = copy.astype(p.dtype)
-  return jnp.where(new == p, jnp.zeros_like(p), new - p)
-
-
-@_move.defjvp
-def _(primals, tangents):
-  dcopy, dp = tangents
-  return _move(*primals), (dcopy - dp.astype(dcopy.dtype)).astype(dp.dtype)
+  ``jax.custom_jvp`` would say it, but a ``scan`` drops its rule in second
+  derivatives.
+  """
+  zero = (jax.lax.stop_gradient(y) - y).astype(x.dtype)
+  return jnp.where(jnp.isfinite(y), jax.lax.stop_gradient(x) - zero, x)
 
 
 def master_weights(
@@ -133,11 +116,23 @@ def master_weights(
         f'`dtype` of `master_weights` is {dtype}: give float32, or another'
         ' float of its range.'
     )
-  to_copy = lambda x, _: jnp.asarray(x, dtype)
+  to_copy = lambda x, _=None: jnp.asarray(x, dtype)
 
   def is_low(p):
     is_real = leaf_kinds.is_param(p) and jnp.issubdtype(p.dtype, jnp.floating)
     return is_real and jnp.finfo(p.dtype).nmant < jnp.finfo(dtype).nmant
+
+  # Values do not show what moves by less than half a unit; derivatives do.
+  def see(p, m, last):
+    """Gets the copy, or the param if somebody changed it: who does, wins."""
+    moved = jnp.where(p == last, m + (to_copy(p) - to_copy(last)), to_copy(p))
+    return _with_derivative(jnp.where(p == last, m, to_copy(p)), moved)
+
+  def move(_, m, p):
+    """Gets what makes the copy, rounded, of the param: of infinity, no NaN."""
+    new = m.astype(p.dtype)
+    rounded = jnp.where(new == p, jnp.zeros_like(p), new - p)
+    return _with_derivative(rounded, m - to_copy(p))
 
   def check(path, p, last):
     kind = lambda x: (x.dtype, x.shape) if is_low(x) else None
@@ -162,7 +157,6 @@ def master_weights(
     inner_state, master, last = state
     is_leaf = lambda p: p is None
     jax.tree_util.tree_map_with_path(check, params, last, is_leaf=is_leaf)
-    see = lambda p, m, old: _see(to_copy(p, m), to_copy(old, m), m)
     seen = _at_copies(see, params, master, last)
     to_view = lambda x: _at_copies(to_copy, x, master)
     # The user's functions get params of the dtypes of the model.
@@ -173,7 +167,6 @@ def master_weights(
     add = lambda u, _, p: (p + u).astype(p.dtype)
     master = _at_copies(add, updates, master, seen, keep=True)
     # In the dtype of the params, so that all ways to add them keep it.
-    move = lambda _, m, p: _move(m, p)
     updates = _at_copies(move, updates, master, params)
     last = _at_copies(add, updates, last, params, keep=True)
     return updates, MasterWeightsState(inner_state, master, last)
