@@ -205,6 +205,32 @@ class MasterWeightsTest(parameterized.TestCase):
     wanted = np.float32([[-np.inf, 1.0], [-np.inf, np.inf], [-np.inf, np.inf]])
     np.testing.assert_array_equal(found.astype(jnp.float32), wanted)
 
+  @parameterized.parameters(
+      (jax.grad, 0, 0.1), (jax.jacfwd, 0, 0.1), (jax.hessian, 0, 0.1),
+      (jax.grad, 1, 1e-3),
+  )  # fmt: skip
+  def test_derivatives_are_those_of_float32(self, derive, argnum, rate):
+    """By params, with a state from outside, and by a rate that does not show.
+
+    In a scan, second derivatives would not follow a rule of ``custom_jvp``.
+    """
+
+    def train(params, rate, wrap):
+      tx = wrap(optax.sgd(rate))
+
+      def step(carry, _):
+        params, state = carry
+        updates, state = tx.update(params**3, state, params)
+        return (optax.apply_updates(params, updates), state), None
+
+      start = params, jax.lax.stop_gradient(tx.init(params))
+      (params, _), _ = jax.lax.scan(step, start, length=3)
+      return jnp.sin(params.astype(jnp.float32))
+
+    find = lambda wrap, dtype: derive(train, argnum)(dtype(0.75), rate, wrap)
+    wanted = find(lambda tx: tx, jnp.float32)
+    np.testing.assert_allclose(find(master_weights, _LOW), wanted, 0.02)
+
 
 if __name__ == '__main__':
   absltest.main()
