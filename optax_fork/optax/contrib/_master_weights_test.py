@@ -197,6 +197,16 @@ class MasterWeightsTest(parameterized.TestCase):
     with self.assertRaisesRegex(TypeError, r'bfloat16 of shape \(2,\) now'):
       tx.update(jnp.ones(2, _LOW), tx.init(_LOW(1.0)), jnp.ones(2, _LOW))
 
+  def test_params_without_values(self):
+    """As a target to restore: other states keep such params as they are."""
+    sharding = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    params = jax.ShapeDtypeStruct((2,), _LOW, sharding=sharding)
+    state = master_weights(optax.scale_by_adam()).init(params)
+    self.assertEqual(state.last_params, params)
+    self.assertEqual(state.master.sharding, sharding)
+    for x in (state.master, state.inner_state.mu):
+      self.assertEqual((x.shape, x.dtype), ((2,), jnp.float32))
+
   @parameterized.parameters(_LOW, jnp.float8_e5m2)
   def test_infinity_stays(self, dtype):
     params = jnp.array([-jnp.inf, 1.0], dtype)
