@@ -129,6 +129,18 @@ class InjectTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, 'follows a schedule'):
       optax.tree.set(make(optax).init(_PARAMS), learning_rate=1.0)
 
+  def test_setting_a_name_inside_of_a_state_that_has_it(self):
+    found = []
+    for library in (pristine.load(), optax):
+      tx = library.inject_hyperparams(library.adam)(lambda count: 0.1)
+      state = library.tree.set(tx.init(_PARAMS), count=4)
+      counts = library.tree.get_all_with_path(state, 'count')
+      found.append([int(count) for _, count in counts])
+    self.assertEqual(found, [[4, 0, 0], [4, 4, 4]])
+    state = optax.adam(0.1).init({'net': {'count': jnp.ones(2)}})
+    with self.assertRaisesRegex(ValueError, 'Choose what to set'):
+      optax.tree.set(state, count=4)
+
   def test_schedule_that_returns_a_bool(self):
     def make(library):
       scale = lambda decay: library.stateless(

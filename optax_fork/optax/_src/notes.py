@@ -80,6 +80,7 @@ def explain(error: Exception, updates: Any, params: Any) -> None:
   """Adds a note that says why ``update`` failed, if its arguments tell."""
   hidden = getattr(error, 'obj', None)  # Of an AttributeError.
   _add_note(error, _KINDS, _of_update, updates, params, hidden)
+  _add_note(error, (TypeError,), _of_dtypes, updates, params)
 
 
 def _of_update(updates, params, hidden):
@@ -104,5 +105,20 @@ def _of_update(updates, params, hidden):
           ' beside arrays, so it counts as a param, but it has no gradient.'
           ' Make it static (`eqx.field(static=True)`) or an array, or call'
           ' `init(eqx.filter(model, eqx.is_inexact_array))`.'
+      )
+  return None
+
+
+def _of_dtypes(updates, params):
+  leaves = jax.tree_util.tree_leaves_with_path(params, views.is_hole)
+  for (keys, leaf), update in zip(leaves, views.at_each_leaf(updates, params)):
+    arrays = leaf, update
+    if all(map(leaf_kinds.is_param, arrays)) and leaf.dtype != update.dtype:
+      return (
+          f'the update at {tree_differences.show_path(keys)!r} is'
+          f' {update.dtype}, and the param {leaf.dtype}. `apply_if_finite`,'
+          ' `conditionally_mask` and `conditionally_transform` need them alike:'
+          ' cast the updates, or put what skips them inside of'
+          ' `optax.contrib.master_weights`.'
       )
   return None

@@ -71,6 +71,18 @@ class NoteTest(parameterized.TestCase):
         r'.*static=True.* array, .*init\(eqx.filter',
     )  # fmt: skip
 
+  def test_updates_of_another_dtype(self):
+    """What skips updates has branches of two dtypes then."""
+    params = {'w': jnp.ones(2, jnp.bfloat16)}
+    inner = optax.contrib.master_weights(optax.sgd(0.1))
+    self._assert_noted(
+        lambda: _update(optax.apply_if_finite(inner, 2), _tree(), params | {
+            'b': jnp.ones(2)
+        }),
+        TypeError,
+        "update at 'w' is float32, and the param bfloat16.* inside of .*master",
+    )
+
   def test_no_params(self):
     for tx, error in (
         (optax.lbfgs(), ValueError), (optax.scale_by_lbfgs(), TypeError)

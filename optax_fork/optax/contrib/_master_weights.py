@@ -41,6 +41,16 @@ def _at_copies(fn: Any, tree: Any, copies: Any, *rest: Any, keep=False) -> Any:
   return jax.tree.map(pick, tree, copies, *rest, is_leaf=lambda x: x is None)
 
 
+def _with_derivative(x: Any, y: Any) -> Any:
+  """Gets ``x``, to the bit, with the derivative of ``y`` where that is finite.
+
+  ``jax.custom_jvp`` would say it, but a ``scan`` drops its rule in second
+  derivatives.
+  """
+  zero = (jax.lax.stop_gradient(y) - y).astype(x.dtype)
+  return jnp.where(jnp.isfinite(y), jax.lax.stop_gradient(x) - zero, x)
+
+
 def master_weights(
     inner: base.GradientTransformation, dtype: Any = jnp.float32
 ) -> base.GradientTransformationExtraArgs:
@@ -60,7 +70,9 @@ def master_weights(
     inner: the transformation to wrap. Its updates have to be those that are
       added to the params, so this wrapper is around learning rates, weight
       decay and :class:`optax.MultiSteps`, which then adds gradients up in
-      float32. What chooses or skips updates may be inside or outside.
+      float32. What chooses updates may be inside or outside. What skips them,
+      such as :func:`optax.apply_if_finite`, takes gradients of any dtype only
+      inside.
     dtype: of the copies. Real params whose dtype has fewer digits get one; all
       others, and complex ones, are left to ``inner`` as they are.
 
@@ -73,7 +85,8 @@ def master_weights(
     such as ``value_fn`` get params of the dtypes that they have in the model.
     The state is a ``MasterWeightsState`` with ``inner_state``, ``master``, the
     copies, and ``last_params``, what the last update made of the params:
-    beside what ``inner`` keeps, 6 bytes for a bfloat16 param.
+    beside what ``inner`` keeps, 6 bytes for a bfloat16 param. Derivatives
+    through a step are those of float32 params with the same gradients.
 
   Raises:
     ValueError: If ``dtype`` is no float of the range of float32 or more, as
@@ -106,14 +119,27 @@ def master_weights(
         f'`dtype` of `master_weights` is {dtype}: give float32, or another'
         ' float of its range.'
     )
-  to_copy = lambda x, _: jnp.asarray(x, dtype)
+
+  def to_copy(x, _=None):
+    if isinstance(x, jax.ShapeDtypeStruct):
+      return jax.ShapeDtypeStruct(x.shape, dtype, sharding=x.sharding)
+    return jnp.asarray(x, dtype)
 
   def is_low(p):
     is_real = leaf_kinds.is_param(p) and jnp.issubdtype(p.dtype, jnp.floating)
     return is_real and jnp.finfo(p.dtype).nmant < jnp.finfo(dtype).nmant
 
-  def subtract(new, p):  # An infinity that stays is no NaN.
-    return jnp.where(new == p, jnp.zeros_like(p), new - p)
+  def see(p, m, last):
+    """Gets the copy or, if somebody changed the param since, what it is now."""
+    moved = jnp.where(p == last, m + (to_copy(p) - to_copy(last)), to_copy(p))
+    return _with_derivative(jnp.where(p == last, m, to_copy(p)), moved)
+
+  def move(_, m, p):
+    """Gets what, added to the param, makes it the copy, rounded."""
+    new = m.astype(p.dtype)
+    # A param that stays infinite moves by 0: inf - inf is NaN.
+    rounded = jnp.where(new == p, jnp.zeros_like(p), new - p)
+    return _with_derivative(rounded, m - to_copy(p))
 
   def check(path, p, last):
     kind = lambda x: (x.dtype, x.shape) if is_low(x) else None
@@ -127,10 +153,11 @@ def master_weights(
 
   def init_fn(params):
     # Arrays of their own, so that the state can be donated with the params.
-    make = lambda p: jnp.array(p) if is_low(p) else _masking.MaskedNode()
+    own = lambda p: p if isinstance(p, jax.ShapeDtypeStruct) else jnp.array(p)
+    make = lambda p: own(p) if is_low(p) else _masking.MaskedNode()
     low = jax.tree.map(make, params)
     state = inner.init(_at_copies(to_copy, params, low))
-    return MasterWeightsState(state, optax.tree.cast(low, dtype), low)
+    return MasterWeightsState(state, _at_copies(to_copy, low, low), low)
 
   def update_fn(updates, state, params=None, **extra_args):
     if params is None:
@@ -138,9 +165,7 @@ def master_weights(
     inner_state, master, last = state
     is_leaf = lambda p: p is None
     jax.tree_util.tree_map_with_path(check, params, last, is_leaf=is_leaf)
-    # Who changed a param since the last update wins.
-    pick = lambda p, m, old: jnp.where(p == old, m, to_copy(p, m))
-    seen = _at_copies(pick, params, master, last)
+    seen = _at_copies(see, params, master, last)
     to_view = lambda x: _at_copies(to_copy, x, master)
     # The user's functions get params of the dtypes of the model.
     to_full = lambda x: _at_copies(lambda x, p: x.astype(p.dtype), x, last)
@@ -150,8 +175,7 @@ def master_weights(
     add = lambda u, _, p: (p + u).astype(p.dtype)
     master = _at_copies(add, updates, master, seen, keep=True)
     # In the dtype of the params, so that all ways to add them keep it.
-    less = lambda _, m, p: subtract(m.astype(p.dtype), p)
-    updates = _at_copies(less, updates, master, params)
+    updates = _at_copies(move, updates, master, params)
     last = _at_copies(add, updates, last, params, keep=True)
     return updates, MasterWeightsState(inner_state, master, last)
 

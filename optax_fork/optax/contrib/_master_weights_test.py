@@ -197,6 +197,16 @@ class MasterWeightsTest(parameterized.TestCase):
     with self.assertRaisesRegex(TypeError, r'bfloat16 of shape \(2,\) now'):
       tx.update(jnp.ones(2, _LOW), tx.init(_LOW(1.0)), jnp.ones(2, _LOW))
 
+  def test_params_without_values(self):
+    """As a target to restore: other states keep such params as they are."""
+    sharding = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    params = jax.ShapeDtypeStruct((2,), _LOW, sharding=sharding)
+    state = master_weights(optax.scale_by_adam()).init(params)
+    self.assertEqual(state.last_params, params)
+    self.assertEqual(state.master.sharding, sharding)
+    for x in (state.master, state.inner_state.mu):
+      self.assertEqual((x.shape, x.dtype), ((2,), jnp.float32))
+
   @parameterized.parameters(_LOW, jnp.float8_e5m2)
   def test_infinity_stays(self, dtype):
     params = jnp.array([-jnp.inf, 1.0], dtype)
@@ -204,6 +214,32 @@ class MasterWeightsTest(parameterized.TestCase):
     found, _ = _trained(master_weights(optax.sgd(1.0)), params, grads)
     wanted = np.float32([[-np.inf, 1.0], [-np.inf, np.inf], [-np.inf, np.inf]])
     np.testing.assert_array_equal(found.astype(jnp.float32), wanted)
+
+  @parameterized.parameters(
+      (jax.grad, 0, 0.1), (jax.jacfwd, 0, 0.1), (jax.hessian, 0, 0.1),
+      (jax.grad, 1, 1e-3),
+  )  # fmt: skip
+  def test_derivatives_are_those_of_float32(self, derive, argnum, rate):
+    """By params, with a state from outside, and by a rate that does not show.
+
+    In a scan, second derivatives would not follow a rule of ``custom_jvp``.
+    """
+
+    def train(params, rate, wrap):
+      tx = wrap(optax.sgd(rate))
+
+      def step(carry, _):
+        params, state = carry
+        updates, state = tx.update(params**3, state, params)
+        return (optax.apply_updates(params, updates), state), None
+
+      start = params, jax.lax.stop_gradient(tx.init(params))
+      (params, _), _ = jax.lax.scan(step, start, length=3)
+      return jnp.sin(params.astype(jnp.float32))
+
+    find = lambda wrap, dtype: derive(train, argnum)(dtype(0.75), rate, wrap)
+    wanted = find(lambda tx: tx, jnp.float32)
+    np.testing.assert_allclose(find(master_weights, _LOW), wanted, 0.02)
 
 
 if __name__ == '__main__':

@@ -4,10 +4,15 @@
 
 import collections
 from collections.abc import Callable, Iterator
+import itertools
 from typing import Any, Optional
 
 import jax
+import optax  # Whose `tree` imports this module.
+from optax._src import tree_differences
+from optax._src.models import views
 
+_BY_PATH = 'lambda path, _: jax.tree_util.keystr(path) == PATH'
 _MAX_NAMES = 30
 _Path = tuple[Any, ...]
 _Filter = Callable[[_Path, Any], bool]
@@ -56,8 +61,20 @@ def without_schedules(found: _Found, state: Any) -> _Found:
   ]
 
 
-def check_no_schedule(found: _Found, state: Any, name: str) -> None:
-  """Raises an error if a number that follows a schedule is to be set."""
+def check_found(
+    found: _Found, state: Any, name: str, filtering: Optional[_Filter]
+) -> None:
+  """Raises an error if what was found of a name cannot be set, and why.
+
+  Args:
+    found: pairs of path and value.
+    state: where they were found.
+    name: what they are called.
+    filtering: what chose them, or None.
+  """
+  if not found:
+    chosen = ', as `filtering` chooses,' if filtering else ''
+    raise KeyError(f'Found no values of {name!r}{chosen} in {show(state)}')
   if len(without_schedules(found, state)) < len(found):
     raise ValueError(
         f'{name!r} follows a schedule, so each update computes it again. To set'
@@ -65,6 +82,37 @@ def check_no_schedule(found: _Found, state: Any, name: str) -> None:
         ' schedule: its state takes the same `inner_state`. To set only the'
         ' state of the schedule, choose it with `filtering`.'
     )
+  # A param may be called so, too, in moments.
+  is_below = lambda path, other: path != other and path[: len(other)] == other
+  tops = [x for x in found if not any(is_below(x[0], y) for y, _ in found)]
+  for (path, x), (other, y) in itertools.product(tops, tops):
+    is_inside = not filtering and is_below(path[:-1], other[:-1])
+    if is_inside and not views.same_layout(x, y):
+      raise ValueError(
+          f'{name!r} is {tree_differences.show(x, values=False)} at'
+          f' {jax.tree_util.keystr(path)} and'
+          f' {tree_differences.show(y, values=False)} at'
+          f' {jax.tree_util.keystr(other)}. Choose what to set, by'
+          f' `optax.tree.set(state, {_BY_PATH}, {name}=...)`.'
+      )
+
+
+def set_below(path: _Path, node: Any, filtering: _Filter, values: Any) -> Any:
+  """Sets names below a node that has none of them itself.
+
+  Args:
+    path: where the node is.
+    node: a node or a leaf.
+    filtering: says by path and value what to set.
+    values: by name.
+
+  Returns:
+    The node with these values, wherever it has the names.
+  """
+  in_node = lambda keys, value: filtering((*path, *keys), value)
+  get_all = optax.tree.get_all_with_path
+  there = {k: x for k, x in values.items() if get_all(node, k, in_node)}
+  return optax.tree.set(node, in_node, **there) if there else node
 
 
 def _kinds(node: Any, path: _Path) -> Iterator[Optional[str]]:
@@ -114,7 +162,7 @@ def show_paths(found: _Found) -> str:
       for key in keys if hasattr(key, 'tuple_name')
   )  # fmt: skip
   ways = [field for field, count in fields.items() if count == 1]
-  ways.append('`filtering=lambda path, _: jax.tree_util.keystr(path) == PATH`')
+  ways.append(f'`filtering={_BY_PATH}`')
   return (
       f'a tree: {", ".join(paths[:_MAX_NAMES])}. Choose one of them with'
       f' {" or ".join(ways[-_MAX_NAMES:])}'

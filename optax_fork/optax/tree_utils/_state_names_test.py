@@ -129,6 +129,39 @@ class ScheduleTest(parameterized.TestCase):
     state = tree.set(state, momentum=0.8)
     self.assertEqual(tree.get(state, 'momentum'), 0.8)
 
+  @parameterized.parameters(
+      lambda tx: tx,
+      lambda tx: _masking.masked(tx, True),
+      # A node that is neither a tuple nor a dict, as a user's state may be.
+      lambda tx: tx._replace(init=lambda params: jax.tree_util.Partial(
+          len, tx.init(params)
+      )),
+  )  # fmt: skip
+  def test_every_count_is_set(self, wrap):
+    """In 0.2.8, only the outermost, which nothing reads."""
+    tx = _inject.inject_hyperparams(lambda rate, inner: transform.scale(
+        rate
+    )._replace(init=wrap(inner).init))(
+        lambda count: 0.1, alias.adam(0.1)
+    )  # fmt: skip
+    state = tx.init({'w': jnp.ones(2)})
+    get = lambda state: [x for _, x in tree.get_all_with_path(state, 'count')]
+    self.assertEqual(get(tree.set(state, count=4)), [4, 4, 4])
+    of_schedule = lambda path, _: 'hyperparams_states' in str(path)
+    self.assertEqual(get(tree.set(state, of_schedule, count=4)), [0, 4, 0])
+
+  def test_param_with_the_name_of_a_count(self):
+    """It is not set along with the count of the state that it is in."""
+    state = alias.adam(0.1).init({'net': {'count': jnp.ones(2)}})
+    with self.assertRaisesRegex(
+        ValueError, r"'count' is float32\[2\] at .*mu\['net'\]\['count'\] and"
+        r' int32\[\] at \[0\]ScaleByAdamState.count. .*tree.set\(state, lambda'
+    ):
+      tree.set(state, count=4)
+    new = tree.set(state, lambda path, _: len(path) == 2, count=4)
+    self.assertEqual(new[0].count, 4)
+    self.assertIs(new[0].mu, state[0].mu)
+
   def test_one_of_both(self):
     """A filter chooses it, as in 0.2.8."""
     state = _inject.inject_hyperparams(alias.sgd)(lambda x: x).init(1.0)
