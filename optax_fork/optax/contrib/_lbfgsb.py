@@ -373,10 +373,15 @@ def _get_bounds(
   bounds = []
   paths = jax.tree_util.tree_leaves_with_path(params)
   for (keys, leaf), low, high in zip(paths, lows, highs):
+    where = jax.tree_util.keystr(keys)
+    if not jnp.issubdtype(jnp.result_type(leaf), jnp.inexact):
+      raise ValueError(
+          f'params{where} is {tree_differences.show(leaf)}, which has no'
+          ' gradient. Give floats, such as `jnp.asarray(x, float)`.'
+      )
     if low is None and high is None:
       bounds.append(None)
       continue
-    where = jax.tree_util.keystr(keys)
     # Numbers that are known are compared while `init` is traced, too.
     with jax.ensure_compile_time_eval():
       low = _get_limit(low, -jnp.inf, f'lower{where}', leaf)
@@ -425,7 +430,8 @@ def _get_limit(bound, default, place, leaf):
     array: Any = jnp.asarray(bound)
   except TypeError:
     array = None
-  if array is None or jnp.issubdtype(array.dtype, jnp.complexfloating):
+  kinds = jnp.complexfloating, jnp.bool_
+  if array is None or any(jnp.issubdtype(array.dtype, k) for k in kinds):
     raise ValueError(
         f'{place} is {tree_differences.show(bound)}, but a bound is a real'
         ' number, an array of such, or None.'
