@@ -150,14 +150,11 @@ def lbfgsb(
     <https://github.com/google-deepmind/optax/issues/1187>`_.
   """
   memory: Any = transform.scale_by_lbfgs(memory_size)
-  search: Any = linesearch.scale_by_zoom_linesearch(max_linesearch_steps)
-  init_search, step_search, is_searching = linesearch.zoom_linesearch(
-      max_linesearch_steps, has_aux=True
-  )
+  init_search = linesearch.scale_by_zoom_linesearch(max_linesearch_steps).init
 
   def init_fn(params: base.Params) -> LBFGSBState:
     _get_bounds(lower, upper, params, check_values=True)
-    found = search.init(params)
+    found: Any = init_search(params)
     norm = jnp.full_like(found.value, jnp.inf)
     return LBFGSBState(norm, memory.init(params), *found)
 
@@ -178,73 +175,37 @@ def lbfgsb(
     _, new_memory = memory.update(updates, state.memory, params)
     d = _direction(x, jax.tree.leaves(updates), bounds, new_memory)
     old_grad, old_aux = linesearch._split_aux(grad, has_aux)
-    old = jax.tree.leaves(old_grad), old_aux
 
-    def get_slope(grad, step_size):
-      def moving(b, u, p):
-        end = p + step_size * u
-        return jnp.where(jnp.where(u < 0, end > b[0], end < b[1]), u, 0)
-
-      return _vdot(grad, _bounded(moving, bounds, d, x))
-
-    # Params stay where a gradient is NaN.
-    slope = get_slope(old[0], 0.0)
-    slope, *d = [jnp.where(jnp.isfinite(slope), u, 0) for u in (slope, *d)]
-
-    def step_to(step_size):
-      scaled = optax.tree.cast_like(optax.tree.scale(step_size, d), x)
-      return _bounded(_exact_update, bounds, scaled, x)
-
-    def value_and_slope(step_size, **kwargs):
-      new_x = [p + u for p, u in zip(x, step_to(step_size))]
-      evaluate: Any = jax.value_and_grad(value_fn, has_aux=has_aux)
-      out, new_grad = evaluate(treedef.unflatten(new_x), **kwargs)
+    def evaluate(x):
+      fn: Any = jax.value_and_grad(value_fn, has_aux=has_aux)
+      out, new_grad = fn(treedef.unflatten(x), **fn_kwargs)
       new_value, new_aux = out if has_aux else (out, None)
       new_aux = linesearch._cast_aux(new_aux, old_aux)
-      new_grad = jax.tree.leaves(new_grad)
-      slope = get_slope(optax.tree.conj(new_grad), step_size)
-      return new_value, (slope, (new_grad, new_aux))
+      return new_value, (jax.tree.leaves(new_grad), new_aux)
 
-    is_outside = jnp.any(jnp.asarray([
-        jnp.any(_is_out(p, b)) for p, b in zip(x, bounds) if b is not None
-    ]))
-    # The search sees a function of the step size.
-    one = jnp.ones_like(state.value)
-    start = init_search(
-        one, 0 * one, value=value, grad=(slope.astype(one.dtype), old)
+    end = _search(
+        _Path(x, d, bounds),
+        evaluate,
+        jnp.asarray(value, state.value.dtype),
+        (jax.tree.leaves(old_grad), old_aux),
+        max_linesearch_steps,
     )
-    end: Any = jax.lax.while_loop(
-        is_searching,
-        functools.partial(
-            step_search, value_and_grad_fn=value_and_slope, fn_kwargs=fn_kwargs
-        ),
-        start._replace(done=is_outside),
-    )
-    has_decreased = (end.safe_stepsize > 0) | (end.decrease_error <= 0)
-    pick = functools.partial(optax.tree.where, has_decreased & ~is_outside)
-    step_size = pick(end.stepsize, 0.0)
-    new_updates = step_to(step_size)
-    new_grad, new_aux = pick(end.grad[1], old)
-    new_x = [p + u for p, u in zip(x, new_updates)]
+    new_grad, new_aux = end.grad
+    new_x = [p + u for p, u in zip(x, end.updates)]
     norm = _largest(_projected_step(new_x, new_grad, bounds))
     new_grad = treedef.unflatten(new_grad)
-    info = linesearch.ZoomLinesearchInfo(
-        end.count, end.decrease_error, end.curvature_error
-    )
     new_state = LBFGSBState(
-        projected_grad_norm=jnp.where(is_outside, jnp.inf, norm),
-        memory=new_memory._replace(
-            count=pick(new_memory.count, 0),
-            weights_memory=pick(new_memory.weights_memory, 0.0),
+        projected_grad_norm=jnp.where(end.was_outside, jnp.inf, norm),
+        memory=optax.tree.where(
+            end.has_moved, new_memory, memory.init(params)
         ),
-        learning_rate=step_size,
-        value=jnp.where(is_outside, jnp.inf, pick(end.value, value)),
+        learning_rate=end.step_size,
+        value=jnp.where(end.was_outside, jnp.inf, end.value),
         grad=(new_grad, new_aux) if has_aux else new_grad,
-        # What searched nothing has not failed.
-        info=optax.tree.where(is_outside, optax.tree.zeros_like(info), info),
+        info=end.info,
     )
     return (
-        treedef.unflatten(new_updates),
+        treedef.unflatten(end.updates),
         optax.tree.cast_like(new_state, other_tree=state),
     )
 
@@ -254,10 +215,98 @@ def lbfgsb(
   return base.GradientTransformationExtraArgs(init_fn, update_fn)
 
 
+class _Path(NamedTuple):
+  """The projected path ``P(x + step_size * d)`` of Bertsekas, section 2."""
+
+  x: list[Any]
+  d: list[Any]
+  bounds: list[Any]
+
+  def step_to(self, step_size):
+    """Gets the updates that lead to a point of the path."""
+    d = optax.tree.cast_like(optax.tree.scale(step_size, self.d), self.x)
+    return _bounded(_exact_update, self.bounds, d, self.x)
+
+  def slope(self, grad, step_size):
+    """Gets the derivative by the step size, NaN where a direction is NaN."""
+
+    def moving(b, u, p):
+      end = p + step_size * u
+      return jnp.where(jnp.where(u < 0, end <= b[0], end >= b[1]), 0, u)
+
+    return _vdot(grad, _bounded(moving, self.bounds, self.d, self.x))
+
+class _End(NamedTuple):
+  """How a search has ended."""
+
+  has_moved: Any
+  was_outside: Any
+  updates: list[Any]
+  step_size: Any
+  value: Any
+  grad: Any
+  info: linesearch.ZoomLinesearchInfo
+
+
+def _search(path, evaluate, value, grad, max_steps):
+  """Searches along a path for a lower value, by Optax's zoom search.
+
+  Args:
+    path: where to search.
+    evaluate: gives the value at some params, and the gradient, which is a pair
+      with an auxiliary output.
+    value: the value at the start.
+    grad: the gradient there.
+    max_steps: at most that many evaluations.
+
+  Returns:
+    The end of the search, which is the start if it has not moved.
+  """
+  init, step, is_going_on = linesearch.zoom_linesearch(max_steps, has_aux=True)
+
+  # The search sees a function of the step size.
+  def value_and_slope(step_size):
+    x = [p + u for p, u in zip(path.x, path.step_to(step_size))]
+    new_value, new_grad = evaluate(x)
+    slope = path.slope(optax.tree.conj(new_grad[0]), step_size)
+    return new_value, (slope, new_grad)
+
+  was_outside = jnp.any(jnp.asarray([
+      jnp.any(_is_out(p, b)) for p, b in zip(path.x, path.bounds) if b
+  ]))
+  one, slope = jnp.ones_like(value), path.slope(grad[0], 0.0)
+  is_known = jnp.isfinite(slope)
+  path = path._replace(d=[jnp.where(is_known, u, 0) for u in path.d])
+  start = init(
+      one, 0 * one, value=value, grad=(slope.astype(one.dtype), grad)
+  )
+  end: Any = jax.lax.while_loop(
+      is_going_on,
+      functools.partial(step, value_and_grad_fn=value_and_slope, fn_kwargs={}),
+      start._replace(done=was_outside | ~is_known),
+  )
+  has_moved = (end.safe_stepsize > 0) | (end.decrease_error <= 0)
+  pick = functools.partial(optax.tree.where, has_moved)
+  step_size = pick(end.stepsize, 0.0)
+  info = linesearch.ZoomLinesearchInfo(
+      end.count, end.decrease_error, end.curvature_error
+  )
+  return _End(
+      has_moved,
+      was_outside,
+      path.step_to(step_size),
+      step_size,
+      pick(end.value, value),
+      pick(end.grad[1], grad),
+      # A step that only moves params inside does not count as a failed search.
+      optax.tree.where(was_outside, optax.tree.zeros_like(info), info),
+  )
+
+
 # Outside of jit, each call would trace and compile the two loops again.
 @functools.partial(jax.jit, inline=True)
 def _direction(x, g, bounds, memory):
-  """Gets the direction of a step, from what is free of the memory.
+  """Gets the direction of a step.
 
   Args:
     x: the leaves of the params.
@@ -268,25 +317,18 @@ def _direction(x, g, bounds, memory):
   Returns:
     A list like ``x``.
   """
-  size = memory.weights_memory.shape[0]
-  last = (memory.count - 2) % size
-
-  def pair(i):
-    stacks = memory.diff_params_memory, memory.diff_updates_memory
-    return [[s[i] for s in jax.tree.leaves(stack)] for stack in stacks]
-
-  def weight(curvature, i):
-    # What is left of a pair that lies elsewhere is rounding.
-    is_curved = curvature * jnp.abs(memory.weights_memory[i]) > 1e-8
-    return jnp.where(is_curved, 1 / curvature, 0)
+  s, y = map(
+      jax.tree.leaves, (memory.diff_params_memory, memory.diff_updates_memory)
+  )
+  last = memory.count - 2
 
   # A gradient step, scaled by the last pair, of what it may have moved.
   full = _projected_step(x, g, bounds)
-  s, y = pair(last)
-  y = _bounded(lambda _, q, u: jnp.where(u != 0, q, 0), bounds, y, full)
-  rho = weight(_vdot(s, y), last)
+  last_s, last_y = [[m[last % m.shape[0]] for m in pair] for pair in (s, y)]
+  last_y = _bounded(lambda _, q, u: jnp.where(u != 0, q, 0), bounds, last_y, full)
+  curvature = _vdot(last_s, last_y)
   cap = jnp.minimum(1.0, 1.0 / jnp.sqrt(_squared_norm(full)))
-  scale = jnp.where(rho > 0, 1 / (rho * _squared_norm(y)), cap)
+  scale = jnp.where(curvature > 0, curvature / _squared_norm(last_y), cap)
   step = _projected_step(x, [scale * q for q in g], bounds)
 
   # That makes params active, and those next to a bound (Bertsekas' epsilon).
@@ -301,28 +343,15 @@ def _direction(x, g, bounds, memory):
   ]
   masked = lambda leaves: [jnp.where(m, u, 0) for m, u in zip(free, leaves)]
 
-  # The two loops of L-BFGS, on what is free of each pair.
-  def right(vector, i):
-    s, y = pair(i)
-    # As a sum, since XLA writes down what it hands to a dot.
-    products = masked([jnp.real(jnp.conj(u) * v) for u, v in zip(s, y)])
-    rho = weight(numerics.add_up(optax.tree.sum, products), i)
-    alpha = rho * _vdot(s, vector)
-    new = masked(optax.tree.add_scale(vector, -alpha, y))
-    return optax.tree.cast_like(new, vector), (rho, alpha)
-
-  def left(vector, inputs):
-    i, (rho, alpha) = inputs
-    s, y = pair(i)
-    beta = rho * _vdot(y, vector)
-    new = masked(optax.tree.add_scale(vector, alpha - beta, s))
-    return optax.tree.cast_like(new, vector), None
-
-  indices = (last + 1 + jnp.arange(size)) % size
-  vector, found = jax.lax.scan(right, masked(g), indices, reverse=True)
-  vector = optax.tree.cast_like(optax.tree.scale(scale, vector), vector)
-  vector, _ = jax.lax.scan(left, vector, (indices, found))
-  return [jnp.where(m, -v, u) for m, v, u in zip(free, vector, step)]
+  # L-BFGS with the free part of each pair. That of `y` is enough, since `s`
+  # meets either it or the gradient.
+  y = masked(y)
+  curvatures = jax.vmap(_vdot)(s, y)
+  rhos = jnp.where(curvatures > 0, 1 / curvatures, 0)
+  newton = transform._precondition_by_lbfgs(
+      masked(g), s, y, rhos, scale, last + 1
+  )
+  return [jnp.where(m, -v, u) for m, v, u in zip(free, newton, step)]
 
 
 def _get_bounds(
@@ -344,10 +373,15 @@ def _get_bounds(
   bounds = []
   paths = jax.tree_util.tree_leaves_with_path(params)
   for (keys, leaf), low, high in zip(paths, lows, highs):
+    where = jax.tree_util.keystr(keys)
+    if not jnp.issubdtype(jnp.result_type(leaf), jnp.inexact):
+      raise ValueError(
+          f'params{where} is {tree_differences.show(leaf)}, which has no'
+          ' gradient. Give floats, such as `jnp.asarray(x, float)`.'
+      )
     if low is None and high is None:
       bounds.append(None)
       continue
-    where = jax.tree_util.keystr(keys)
     # Numbers that are known are compared while `init` is traced, too.
     with jax.ensure_compile_time_eval():
       low = _get_limit(low, -jnp.inf, f'lower{where}', leaf)
@@ -396,7 +430,8 @@ def _get_limit(bound, default, place, leaf):
     array: Any = jnp.asarray(bound)
   except TypeError:
     array = None
-  if array is None or jnp.issubdtype(array.dtype, jnp.complexfloating):
+  kinds = jnp.complexfloating, jnp.bool_
+  if array is None or any(jnp.issubdtype(array.dtype, k) for k in kinds):
     raise ValueError(
         f'{place} is {tree_differences.show(bound)}, but a bound is a real'
         ' number, an array of such, or None.'

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests for L-BFGS within bounds."""
 
+import functools
+
 from absl.testing import absltest
 from absl.testing import parameterized
 import jax
@@ -18,7 +20,7 @@ from optax.transforms import _masking
 import optax.tree
 from scipy import optimize
 
-_INF = np.inf
+_INF, _NAN = np.inf, np.nan
 
 
 def _rosenbrock(x):
@@ -68,6 +70,22 @@ def _step(solver, fn, has_aux=False, **kwargs):
   return step
 
 
+def _value_and_grad(x):
+  """Returns params with the value and the gradient, which are NaN below 0."""
+  fn = lambda x: jnp.sum(jnp.arange(1.0, 4.0) * (jnp.sqrt(x) - 0.7) ** 2)
+  return x, *jax.value_and_grad(fn)(x)
+
+
+@functools.cache
+def _bounded_solver():
+  """Returns a solver, and its update of that function, compiled."""
+  solver = _lbfgsb.lbfgsb(0.01, 1)
+  return solver, jax.jit(lambda x, value, grad, state: solver.update(
+      grad, state, x, value=value, grad=grad,
+      value_fn=lambda x: _value_and_grad(x)[1],
+  ))  # fmt: skip
+
+
 def _solve(solver, fn, params, steps=100, tol=1e-7, has_aux=False):
   """Returns the params, the state, the steps and the evaluations of a solve."""
   step = _step(solver, fn, has_aux)
@@ -111,9 +129,14 @@ class LBFGSBTest(parameterized.TestCase):
       np.testing.assert_allclose(state.value, fn(x), rtol=1e-12)
       self.assertLess(evaluations, 2 * wanted.nfev)
 
-  def test_steps_without_bounds_are_those_of_lbfgs(self):
+  def test_steps_of_free_params_are_those_of_lbfgs(self):
+    """Without bounds, and beside params that stay at theirs."""
     start = {'x': jnp.linspace(-1.2, 1.0, 7)}
-    fn = lambda p: _rosenbrock(p['x'])
+    beside = {'x': start['x'], 'z': jnp.zeros(3)}
+
+    def fn(p):
+      x, z = p['x'], p.get('z', jnp.zeros(3))
+      return _rosenbrock(x) + jnp.sum(z) * (5 + jnp.sum(x**2))
 
     def run(solver, start):
       step = _step(solver, fn)
@@ -127,12 +150,16 @@ class LBFGSBTest(parameterized.TestCase):
       )[1]
 
     with jax.enable_x64(True):
-      start = optax.tree.cast(start, jnp.float64)
+      start, beside = optax.tree.cast((start, beside), jnp.float64)
       path, info = jax.jit(lambda x: run(alias.lbfgs(), x))(start)
-      for bound in (None, {'x': -_INF}):
+      for bound, params in (
+          (None, start),
+          ({'x': -_INF}, start),
+          ({'x': None, 'z': 0}, beside),
+      ):
         found, its_info = jax.jit(
             lambda x, b=bound: run(_lbfgsb.lbfgsb(b), x)
-        )(start)
+        )(params)
         np.testing.assert_allclose(found['x'], path['x'], rtol=1e-9)
         np.testing.assert_array_equal(*(
             i.num_linesearch_steps for i in (info, its_info)
@@ -184,12 +211,45 @@ class LBFGSBTest(parameterized.TestCase):
     self.assertEqual(x[0], 1)
     self.assertLessEqual(state.info.num_linesearch_steps, 2)
 
-  def test_params_stay_where_a_gradient_is_none(self):
-    fn = lambda x: jnp.sum(jnp.sqrt(x - 1))  # NaN at the start.
-    solver, x = _lbfgsb.lbfgsb(0, 5), jnp.asarray([0.5, 2.0])
-    moved, state = jax.jit(_step(solver, fn))(x, solver.init(x))
-    np.testing.assert_array_equal(moved, x)
-    self.assertGreater(state.info.decrease_error, 0)
+  @parameterized.named_parameters(
+      ('moved', lambda x, value, grad: (x, value, grad), 0),
+      ('failed', lambda x, value, grad: (x, value, -grad), 2),
+      ('outside', lambda x, value, grad: (x.at[0].add(3), value, grad), 1),
+      ('outside_nan', lambda x, *_: _value_and_grad(x.at[0].add(-3)), 1),
+      ('nan_grad', lambda x, value, grad: (x, value, grad.at[1].set(_NAN)), 2),
+      ('inf_grad', lambda x, value, grad: (x, value, grad.at[1].set(_INF)), 2),
+      ('free_inf', lambda x, value, grad: (x, value, grad.at[2].set(_INF)), 2),
+      ('nan_value', lambda x, _, grad: (x, _NAN, grad), 2),
+      ('nan_params', lambda x, *_: _value_and_grad(x.at[0].set(_NAN)), 2),
+  )
+  def test_state_after_a_step(self, change, end):
+    """After a step that did not search with success, there is no memory."""
+    solver, update = _bounded_solver()
+    x = jnp.asarray([0.9, 0.8, 0.7])
+    state = fresh = solver.init(x)
+    for _ in range(3):
+      updates, state = update(*_value_and_grad(x), state)
+      x += updates
+    moved, value, grad = change(*_value_and_grad(x))
+    updates, state = update(moved, value, grad, state)
+    is_inside = ~jnp.isnan(moved) & (end != 1)
+    np.testing.assert_array_equal(updates[is_inside & (end == 2)], 0.0)
+    self.assertEqual(state.info.decrease_error > 0, end == 2)
+    self.assertEqual(state.learning_rate > 0, end == 0)
+    self.assertEqual(state.memory.count, 0 if end else 4)
+    if not end:
+      wanted = _value_and_grad(x + updates)[1:]
+      np.testing.assert_allclose(state.value, wanted[0], rtol=1e-6)
+      np.testing.assert_allclose(state.grad, wanted[1], rtol=1e-4, atol=1e-6)
+    else:
+      np.testing.assert_array_equal(state.value, _INF if end == 1 else value)
+      np.testing.assert_array_equal(state.grad, grad)
+      jax.tree.map(
+          np.testing.assert_array_equal, state.memory, fresh.memory
+      )
+    next_steps = [update(*_value_and_grad(x), s) for s in (state, fresh)]
+    same = jax.tree.map(np.array_equal, *next_steps)
+    self.assertEqual(all(jax.tree.leaves(same)), end != 0)
 
   def test_params_outside_are_projected_first(self):
     fn = lambda x: jnp.sum(x - 2 * jnp.log(x))  # NaN outside.
@@ -199,29 +259,10 @@ class LBFGSBTest(parameterized.TestCase):
     x, state = step(x, state)
     np.testing.assert_allclose(x, [1e-3, 3.0, 5.0], atol=1e-7)
     self.assertTrue(jnp.all((1e-3 <= x) & (x <= 5)))
-    self.assertEqual(state.info, (0, 0, 0))  # Nothing searched, none failed.
+    self.assertEqual(state.info, (0, 0, 0))  # No search, none failed.
     for _ in range(25):
       x, state = step(x, state)
     np.testing.assert_allclose(x, [2.0, 2.0, 2.0], atol=1e-3)
-
-  def test_failed_search(self):
-    """The params stay, and the next step has no memory."""
-    solver = _lbfgsb.lbfgsb(-1, 1)
-    fn = lambda x: jnp.sum(jnp.exp(x) - 1.1 * x)
-    x = jnp.asarray([0.5, -0.2])
-    step = _step(solver, fn)
-    moved, state = step(x, solver.init(x))
-    value, grad = jax.value_and_grad(fn)(moved)
-    updates, state = solver.update(
-        -grad, state, moved, value=value, grad=-grad, value_fn=fn
-    )
-    np.testing.assert_array_equal(updates, 0.0)
-    self.assertGreater(optax.tree.get(state, 'decrease_error'), 0)
-    self.assertEqual(state.value, value)
-    self.assertEqual(state.memory.count, 0)
-    state = state._replace(grad=grad)
-    moved, state = step(moved, state)
-    self.assertLess(state.value, value)
 
   @parameterized.parameters('bare', 'masked', 'partition', 'selective')
   def test_part_of_a_raw_model(self, name):
@@ -343,6 +384,8 @@ class LBFGSBTest(parameterized.TestCase):
       ({'w': [0, 1], 'b': 0}, None, r"lower\['w'\] is list"),
       ('zero', None, r"lower\['b'\] is 'zero'.*real"),
       ({'w': 1j, 'b': 0}, None, r"lower\['w'\] is 1j.*real"),
+      (True, None, r"lower\['b'\] is True.*real"),
+      (None, {'w': 1, 'b': np.ones(2, bool)}, r"upper\['b'\] is bool.*real"),
   )
   def test_error_names_the_leaf(self, lower, upper, error):
     params = {'w': jnp.ones(3), 'b': jnp.ones(2)}
@@ -373,6 +416,11 @@ class LBFGSBTest(parameterized.TestCase):
     for bounds in ((0.3001, 0.3002), (1e39, None)):
       with self.assertRaisesRegex(ValueError, 'No bfloat16 is between lower'):
         _lbfgsb.lbfgsb(*bounds).init(jnp.ones(1, jnp.bfloat16))
+
+  def test_error_of_integer_params(self):
+    for bound in (None, 0):
+      with self.assertRaisesRegex(ValueError, r"params\['n'\] is int.*floats"):
+        _lbfgsb.lbfgsb(bound).init({'n': jnp.arange(3)})
 
   def test_error_of_memory_size(self):
     with self.assertRaisesRegex(ValueError, 'memory_size'):
