@@ -7,11 +7,10 @@ from typing import Any
 
 from optax._src import base
 from optax._src.models import leaf_kinds
-from optax._src.models import seam
 from optax._src.models import views
+from optax._src.models import whole_params
 from optax._src import tables
 from optax._src import tree_differences
-from optax.masks import _base
 from optax.transforms import _resolving
 
 
@@ -53,11 +52,11 @@ def describe(params: base.Params, choice: Any = None) -> str:
     False       1           6
     total       2           9
   """
-  flat = _base.FlatParams(views.get_view(params))
+  flat = whole_params.FlatParams(views.get_view(params))
   title, chosen = ['path', 'shape', 'dtype'], [None] * len(flat.leaves)
   if choice is not None:
     kind = _resolving.Kind(lambda c: c, views.is_hole)
-    with seam.running(seam.Call(params)):
+    with whole_params.running(whole_params.Call(params)):
       tree = _resolving.resolve(choice, flat.params, kind, name='choice')
     chosen = views.at_each_leaf(tree, flat.params)
   rows, groups, names = [], {}, {}

@@ -15,8 +15,8 @@ import jax
 import numpy as np
 from optax._src import base
 from optax._src.models import nnx_types
-from optax._src.models import seam
 from optax._src.models import views
+from optax._src.models import whole_params
 from optax._src import notes
 from optax._src import params_fn
 from optax._src import tree_differences
@@ -260,7 +260,7 @@ def resolve_train_mask(
   bools = resolve_mask(mask, params, name, must_choose=True)
   leaves = jax.tree.leaves(params, is_leaf=views.is_hole)
   # Elsewhere, what it chooses may be hidden, or have no gradient.
-  is_init = any(call.is_init for call in seam.calls())
+  is_init = any(call.is_init for call in whole_params.calls())
   if is_init and mask_callable(mask, params) and not any(
       map(views.is_masked, leaves)
   ):

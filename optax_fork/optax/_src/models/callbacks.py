@@ -18,8 +18,16 @@ from typing import Any
 
 import jax
 from optax._src.models import views
+from optax._src.models import whole_params
 
 _CALLBACKS = ('value_fn', 'obj_fn', 'grad_fn')
+_TWO_SEARCHES = (
+    'Two transformations call `value_fn` in one update, one for {!r} and one for'
+    ' {!r}: each searches as if the params of the other stood still, so the loss'
+    ' may grow. Search once, around the directions: `optax.chain('
+    "optax.partition({{'a': optax.lbfgs(linesearch=None), 'b': optax.sgd(1.0)}},"
+    ' labels), optax.scale_by_zoom_linesearch(20))`.'
+)
 
 
 def view_extra_args(
@@ -155,11 +163,53 @@ def mask_args(
   make_view = lambda tree: mask_pytree(tree, mask_tree)
   view = make_view(params)
   # A gradient that is masked already comes with functions of masked params.
-  grad, whole, masked = map(
+  grad, all_updates, shown = map(
       jax.tree.structure,
       (extra_args.get('grad', updates), updates, make_view(updates)),
   )
-  if grad != whole or whole == masked:
+  if grad != all_updates or all_updates == shown:
     return view, extra_args
+  if callable(value_fn := extra_args.get('value_fn')):
+    extra_args = extra_args | {'value_fn': _search(value_fn, params, view)}
   to_full = lambda part: views.join(part, params)
   return view, view_extra_args(extra_args, view, make_view, to_full)
+
+
+def _search(
+    value_fn: Callable[..., Any], params: Any, view: Any
+) -> Callable[..., Any]:
+  """Gets ``value_fn`` for one that searches, while what it hides stands still.
+
+  Args:
+    value_fn: function of the params.
+    params: the params.
+    view: what the optimizer sees of them.
+
+  Returns:
+    The function. It raises a ``ValueError`` if another optimizer called it in
+    the same update for params that the view hides, since that moves them.
+  """
+  flat = whole_params.FlatParams(params)
+  whole, places = flat.find_whole()
+  shown = views.at_each_leaf(view, params)
+  own = [x for x in zip(places, flat.leaves, shown) if not views.is_hole(x[1])]
+  moved = [n for n, _, x in own if not views.is_hole(x)]
+  still = [n for n, _, x in own if views.is_hole(x)]
+
+  @functools.wraps(value_fn, updated=())
+  def search(*args, **kwargs):
+    searched = whole.searched
+    if searched is None:  # A search of a part of this part calls.
+      return value_fn(*args, **kwargs)
+    if moved and (others := searched.intersection(still)):
+      raise ValueError(
+          _TWO_SEARCHES.format(whole.paths[min(others)], whole.paths[moved[0]])
+      )
+    searched.update(moved)
+    whole.searched = None
+    try:
+      return value_fn(*args, **kwargs)
+    finally:
+      whole.searched = searched
+
+  return search

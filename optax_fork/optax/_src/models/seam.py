@@ -6,10 +6,6 @@
 out of it.
 """
 
-from collections.abc import Iterator
-import contextlib
-import contextvars
-import dataclasses
 import functools
 from typing import Any, TypeVar
 import warnings
@@ -17,50 +13,13 @@ import warnings
 import jax
 from optax._src.models import callbacks
 from optax._src.models import views
+from optax._src.models import whole_params
 from optax._src import notes
 from optax._src import tree_differences
 
 _Class = TypeVar('_Class', bound=Any)
 
 _NAMES = ('updates', 'state', 'params')  # What `update` takes by position.
-_CALLS: contextvars.ContextVar[tuple['Call', ...]] = contextvars.ContextVar(
-    'calls', default=()
-)
-
-
-@dataclasses.dataclass
-class Call:
-  """A call of ``init`` or ``update`` that runs.
-
-  A wrapped optimizer sees a part of the params of the outermost call. What
-  chooses among params is made from all of them, and checked against them.
-
-  Attributes:
-    params: the params as the caller gave them.
-    is_init: whether they are the params of an ``init``.
-    view: what the function sees of them.
-    flat: what ``optax.masks`` found out about the params.
-  """
-
-  params: Any
-  is_init: bool = True
-  view: Any = None
-  flat: Any = None
-
-
-def calls() -> tuple[Call, ...]:
-  """Returns the calls that run, the outermost first."""
-  return _CALLS.get()
-
-
-@contextlib.contextmanager
-def running(call: Call) -> Iterator[None]:
-  """Remembers a call while it runs."""
-  token = _CALLS.set((*calls(), call))
-  try:
-    yield
-  finally:
-    _CALLS.reset(token)
 
 
 class _Wrapped:
@@ -123,7 +82,7 @@ def call_init(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     args = (view, *args[1:])
   elif 'params' in kwargs:
     kwargs = kwargs | {'params': view}
-  with running(Call(params, view=view)):
+  with whole_params.running(whole_params.Call(params, view=view)):
     return fn(*args, **kwargs)
 
 
@@ -161,7 +120,8 @@ def call_update(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
       view, kwargs = callbacks.part_with_updates(updates, params, kwargs)
       args, kwargs = _replace(args, kwargs, params=view)
   try:
-    with running(Call(params, is_init=False, view=view)):
+    call = whole_params.Call(params, is_init=False, view=view)
+    with whole_params.running(call):
       result = fn(*args, **kwargs)
   except Exception as error:
     notes.explain(error, named.get('updates'), params)
