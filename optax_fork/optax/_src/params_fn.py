@@ -42,4 +42,4 @@ def pick(choice: Any, updates: Any, params: Any) -> Any:
   """
   if params is None or not isinstance(choice, ParamsFn):
     return updates
-  return views.join(views.part_with_updates(params, updates), updates)
+  return views.fill_holes(views.part_with_updates(params, updates), updates)

@@ -35,9 +35,8 @@ class Chooser(params_fn.ParamsFn, abc.ABC):
       ValueError: If something that is looked for is not there, as in a single
         leaf of the params.
     """
-    is_number = isinstance(params, int) or leaf_kinds.is_array(params)
     is_scalar = not getattr(params, 'shape', ())
-    if is_number and is_scalar and not leaf_kinds.is_param(params):
+    if is_scalar and leaf_kinds.is_discrete(params):
       raise TypeError(
           f'{self!r} was called with an integer, as a schedule is called with'
           ' the step count, but it chooses params. Pass it'

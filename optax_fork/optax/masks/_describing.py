@@ -61,7 +61,7 @@ def describe(params: base.Params, choice: Any = None) -> str:
     chosen = views.at_each_leaf(tree, flat.params)
   rows, groups, names = [], {}, {}
   for path, leaf, c in zip(flat.paths, flat.leaves, chosen, strict=True):
-    if not leaf_kinds.is_numeric(leaf):
+    if not leaf_kinds.is_number(leaf):
       continue  # A hole, or a function.
     dtype, shape = tree_differences.kind(leaf)
     key = type(c), repr(c)

@@ -142,7 +142,7 @@ def join(part: base.PyTree, rest: base.PyTree) -> Any:
       nnx_types.unwrap_variables(tree, views.is_hole) for tree in (part, rest)
   )
   try:
-    joined = views.join(part, values)
+    joined = views.fill_holes(part, values)
   except ValueError as error:
     raise tree_differences.prefix_error(
         part, values, 'part', views.is_hole

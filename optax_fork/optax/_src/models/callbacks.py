@@ -92,21 +92,6 @@ def _name_of_params(fn: Callable[..., Any]) -> str:
   return 'params'
 
 
-def part_with_updates(
-    updates: Any, params: Any, extra_args: dict[str, Any]
-) -> tuple[Any, dict[str, Any]]:
-  """Aligns raw params with the updates, and the functions of params too."""
-  part = views.model_with_updates(params, updates)
-  if part is params:
-    return params, extra_args
-  return part, view_extra_args(
-      extra_args,
-      part,
-      to_view=lambda tree: views.part_with_updates(tree, updates),
-      to_full=lambda view: views.join(view, params),
-  )
-
-
 def view_function(
     fn: Callable[..., Any], model: Any, grad: Any
 ) -> tuple[Callable[..., Any], Any]:
@@ -121,7 +106,7 @@ def view_function(
     The function, whose first argument is a view of the model, and the view.
   """
   view = views.part_with_updates(views.get_view(model), grad)
-  to_full = lambda p: views.join(_cast_like(p, view), model)
+  to_full = lambda p: views.fill_holes(_cast_like(p, view), model)
   wrapped = lambda p, /, *a, **kw: fn(to_full(p), *a, **kw)
   return wrapped, _cast_like(view, grad)
 
@@ -171,7 +156,7 @@ def mask_args(
     return view, extra_args
   if callable(value_fn := extra_args.get('value_fn')):
     extra_args = extra_args | {'value_fn': _search(value_fn, params, view)}
-  to_full = lambda part: views.join(part, params)
+  to_full = lambda part: views.fill_holes(part, params)
   return view, view_extra_args(extra_args, view, make_view, to_full)
 
 

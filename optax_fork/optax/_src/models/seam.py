@@ -110,26 +110,29 @@ def call_update(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
   """Calls a function that takes updates, a state and params of a raw model."""
   named = dict(zip(_NAMES, args)) | kwargs
   updates, params = named.get('updates'), named.get('params')
-  found, view = None, params
-  if not views.are_all_params(updates, params):
-    found = views.without_discrete(updates, params)
-    if found is not None:
-      updates = found[0]
-      args, kwargs = _replace(args, kwargs, updates=updates)
-    if params is not None:
-      view, kwargs = callbacks.part_with_updates(updates, params, kwargs)
-      args, kwargs = _replace(args, kwargs, params=view)
+  look = views.look(updates, params)
+  if look.view is not params:
+    kwargs = callbacks.view_extra_args(
+        kwargs,
+        look.view,
+        to_view=lambda tree: views.part_with_updates(tree, look.updates),
+        to_full=lambda view: views.fill_holes(view, params),
+    )
+  if look.view is not params or look.updates is not updates:
+    args, kwargs = _replace(
+        args, kwargs, updates=look.updates, params=look.view
+    )
   try:
-    call = whole_params.Call(params, is_init=False, view=view)
+    call = whole_params.Call(params, is_init=False, view=look.view)
     with whole_params.running(call):
       result = fn(*args, **kwargs)
   except Exception as error:
-    notes.explain(error, named.get('updates'), params)
+    notes.explain(error, updates, params)
     raise
-  if found is None:
+  if look.put_back is None:
     return result
   updates, state = result
-  return found[1](updates), state
+  return look.put_back(updates), state
 
 
 def look_at_params(should_skip: Any) -> Any:
@@ -137,8 +140,7 @@ def look_at_params(should_skip: Any) -> Any:
 
   @functools.wraps(should_skip)
   def wrapped(updates, gradient_step, params, *args, **kwargs):
-    found = views.without_discrete(updates, params)
-    updates = updates if found is None else found[0]
+    updates = views.look(updates, params).updates
     return should_skip(updates, gradient_step, params, *args, **kwargs)
 
   return wrapped
