@@ -35,7 +35,9 @@ class _NodeMask(_algebra.Mask):
     return f'by_node({classes})'
 
 
-def _choose_below(classes: _Classes, flat: whole_params.FlatParams) -> list[bool]:
+def _choose_below(
+    classes: _Classes, flat: whole_params.FlatParams
+) -> list[bool]:
   """Tells for each leaf whether it lies below a node of these classes."""
   is_of_class = lambda x: views.is_node(x) and isinstance(x, classes)
   nodes = jax.tree.leaves(

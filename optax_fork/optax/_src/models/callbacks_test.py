@@ -15,7 +15,6 @@ from optax._src import linesearch
 from optax._src.models import callbacks
 from optax._src import wrappers
 from optax.transforms import _combining
-from optax.transforms import _layouts
 from optax.transforms import _masking
 
 
@@ -149,7 +148,7 @@ class TwoSearchesTest(parameterized.TestCase):
           lambda: _partition(_search, _search, {'a': 'a', 'b': 'a', 'c': 'c'}),
       ),
       ('same_part', lambda: _combining.chain(_masked('a'), _masked('a'))),
-      ('larger_part', lambda: _combining.chain(_masked('a'), _masked('a', 'b'))),
+      ('larger', lambda: _combining.chain(_masked('a'), _masked('a', 'b'))),
       ('all', lambda: _combining.chain(_masked('a'), _search())),
       ('blocks', _descend_by_blocks),
       ('values', lambda: _partition(alias.polyak_sgd, alias.polyak_sgd)),

@@ -41,13 +41,9 @@ class FlatParams:
   @functools.cached_property
   def paths(self) -> list[str]:
     # Optimizers of NNX see variables in `init`, their values in `update`.
-    is_node = lambda x: views.is_hole(x) or nnx_types.is_variable(x)
-    leaves_with_path = jax.tree_util.tree_leaves_with_path
-    return [
-        tree_differences.show_path(keys + more[1:])
-        for keys, node in leaves_with_path(self.params, is_leaf=is_node)
-        for more, _ in leaves_with_path(node, is_leaf=views.is_hole)
-    ]
+    tree = nnx_types.unwrap_variables(self.params, views.is_hole)
+    leaves = jax.tree_util.tree_leaves_with_path(tree, is_leaf=views.is_hole)
+    return [tree_differences.show_path(keys) for keys, _ in leaves]
 
   @functools.cached_property
   def is_choosable(self) -> list[bool]:
