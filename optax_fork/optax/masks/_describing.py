@@ -11,6 +11,7 @@ from optax._src.models import views
 from optax._src.models import whole_params
 from optax._src import tables
 from optax._src import tree_differences
+from optax.transforms import _masking
 from optax.transforms import _resolving
 
 
@@ -55,10 +56,8 @@ def describe(params: base.Params, choice: Any = None) -> str:
   flat = whole_params.FlatParams(views.get_view(params))
   title, chosen = ['path', 'shape', 'dtype'], [None] * len(flat.leaves)
   if choice is not None:
-    kind = _resolving.Kind(lambda c: c, views.is_hole)
     with whole_params.running(whole_params.Call(params)):
-      tree = _resolving.resolve(choice, flat.params, kind, name='choice')
-    chosen = views.at_each_leaf(tree, flat.params)
+      chosen = _choose(choice, flat)
   rows, groups, names = [], {}, {}
   for path, leaf, c in zip(flat.paths, flat.leaves, chosen, strict=True):
     if not leaf_kinds.is_number(leaf):
@@ -82,3 +81,16 @@ def describe(params: base.Params, choice: Any = None) -> str:
   groups_title = ['group', 'leaves', 'parameters']
   by_group = tables.align_columns([groups_title, *counts], '<>>')
   return _Text('\n'.join([*by_leaf, '', *by_group]))
+
+
+def _choose(choice, flat):
+  """Gets what is chosen for each leaf."""
+  # pylint: disable-next=protected-access
+  tree = _masking._resolve(choice, flat.params)
+  chosen = views.subtrees_at(flat.treedef, tree)
+  # Labels may be nodes, as dimension numbers are, but not these.
+  if chosen and not any(type(c) in (dict, list, tuple) for c in chosen):
+    return chosen
+  kind = _resolving.Kind(lambda c: c, views.is_hole)
+  tree = _resolving.resolve(choice, flat.params, kind, name='choice')
+  return views.at_each_leaf(tree, flat.params)

@@ -67,7 +67,7 @@ of_params = functools.partial(_of_models, is_updated=_is_averaged)
 of_arrays = functools.partial(_of_models, is_updated=_is_replaced)
 
 
-def warn_of_rounding(decay: Any, dtype: Any, params: Any) -> None:
+def warn_of_lost_steps(decay: Any, dtype: Any, params: Any) -> None:
   """Warns of an average that stands still, since rounding undoes its steps.
 
   Args:

@@ -93,7 +93,7 @@ def _name_of_params(fn: Callable[..., Any]) -> str:
 
 
 def view_function(
-    fn: Callable[..., Any], model: Any, grad: Any
+    fn: Callable[..., Any], model: Any, grad: Any, value: Any
 ) -> tuple[Callable[..., Any], Any]:
   """Gets a function of the params of a model, and these.
 
@@ -101,14 +101,32 @@ def view_function(
     fn: function of what may be a raw model, and of other arguments.
     model: the model, or params.
     grad: a gradient of the params. Those that have none are left out.
+    value: the value that comes with the gradient.
 
   Returns:
-    The function, whose first argument is a view of the model, and the view.
+    The function, whose first argument is a view of the model, and the view. It
+    raises a ``TypeError`` if it returns a value of another dtype, which cannot
+    stand in for the one that is there.
   """
   view = views.part_with_updates(views.get_view(model), grad)
   to_full = lambda p: views.fill_holes(_cast_like(p, view), model)
-  wrapped = lambda p, /, *a, **kw: fn(to_full(p), *a, **kw)
-  return wrapped, _cast_like(view, grad)
+  seen = _cast_like(view, grad)
+  is_stored = views.same_layout(grad, seen)
+
+  def wrapped(params, /, *args, **kwargs):
+    out = fn(to_full(params), *args, **kwargs)
+    new = out[0] if isinstance(out, tuple) and out else out
+    kinds = {x.dtype for x in (new, value) if not getattr(x, 'weak_type', True)}
+    if is_stored and len(kinds) > 1:
+      raise TypeError(
+          f'The function returns {new.dtype}, but the state holds its value as'
+          f' {value.dtype}, the dtype of the params. Data of another dtype may'
+          ' be why: cast the data, or return'
+          f' `value.astype(jnp.{value.dtype})`.'
+      )
+    return out
+
+  return wrapped, seen
 
 
 def _cast_like(tree: Any, like: Any) -> Any:

@@ -18,7 +18,7 @@ from optax.transforms import _combining
 from optax.transforms import _masking
 
 
-class CallbacksTest(absltest.TestCase):
+class CallbacksTest(parameterized.TestCase):
 
   def test_functions_that_optax_takes_in_update_are_known(self):
     """Their names decide what gets the full params."""
@@ -40,6 +40,20 @@ class CallbacksTest(absltest.TestCase):
     )
     self.assertEqual(value, 6.0)
     self.assertEqual(grad['b'], 4.0)
+
+  @parameterized.parameters({}, {'has_aux': True, 'aux_like': 0.0})
+  def test_value_of_another_dtype_than_in_the_state(self, **aux):
+    """As of float64 data, where JAX only says that branches differ."""
+    params = jnp.ones(2)
+    tx = linesearch.scale_by_zoom_linesearch(5, **aux)
+
+    def fn(params):
+      value = jnp.sum(params**2).astype(jnp.float16)
+      return (value, 0.0) if aux else value
+
+    evaluate = linesearch.value_and_grad_from_state(fn, has_aux=bool(aux))
+    with self.assertRaisesRegex(TypeError, 'float16.*float32.*cast the data'):
+      evaluate(params, state=tx.init(params))
 
 
 def _params():

@@ -9,7 +9,7 @@ from typing import Any
 from optax._src.models import views
 
 
-def take_models(functions: dict[str, Any]) -> None:
+def wrap_projections(functions: dict[str, Any]) -> None:
   """Lets the projections among the functions of a module take raw models."""
   for name, function in functions.items():
     if name.startswith('projection_'):

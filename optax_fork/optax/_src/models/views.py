@@ -20,7 +20,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Optional
 
 import jax
-import jax.numpy as jnp
 from optax._src.models import leaf_kinds
 
 
@@ -155,11 +154,6 @@ def _leave_out(tree, treedef, is_out):
   return tree if is_same else with_leaves(tree, treedef, part)
 
 
-def model_with_updates(params: Any, updates: Any) -> Any:
-  """Gets a view of raw params, with ``None`` wherever the updates are."""
-  return look(updates, params).view
-
-
 def is_part_of(part: Any, full: Any) -> bool:
   """Whether a tree is like another, but for what it lacks."""
   leaves, treedef = jax.tree.flatten(part, is_leaf=is_hole)
@@ -172,8 +166,9 @@ def is_part_of(part: Any, full: Any) -> bool:
 
 def same_layout(view: Any, full: Any) -> bool:
   """Whether a view has the structure and the shapes of the full tree."""
+  shape = lambda leaf: getattr(leaf, 'shape', ())
   layout = lambda tree: (
-      jax.tree.structure(tree), *map(jnp.shape, jax.tree.leaves(tree))
+      jax.tree.structure(tree), *map(shape, jax.tree.leaves(tree))
   )
   return layout(view) == layout(full)
 
