@@ -5,6 +5,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import jax
 from optax._src.models import views
 
 
@@ -42,4 +43,6 @@ def pick(choice: Any, updates: Any, params: Any) -> Any:
   """
   if params is None or not isinstance(choice, ParamsFn):
     return updates
-  return views.join(views.part_with_updates(params, updates), updates)
+  if jax.tree.structure(params) == jax.tree.structure(updates):
+    return params  # As mostly.
+  return views.fill_holes(views.part_with_updates(params, updates), updates)

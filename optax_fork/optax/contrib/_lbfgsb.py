@@ -16,8 +16,8 @@ import jax.numpy as jnp
 from optax._src import base
 from optax._src import linesearch
 from optax._src import numerics
-from optax._src.models import seam
 from optax._src.models import views
+from optax._src.models import whole_params
 from optax._src import transform
 from optax._src import tree_differences
 from optax.transforms import _masking
@@ -402,21 +402,17 @@ def _for_each_leaf(bound, name, params):
   """Lists a bound, or None, for each leaf that the optimizer sees."""
   if not jax.tree.leaves(params):
     return []
-  calls = seam.calls()
-  whole = calls[0].params if calls else params
-  whole = whole if views.is_part_of(params, whole) else params
-  bound = _masking._resolve(bound, whole)
+  seen = whole_params.FlatParams(params)
+  whole, places = seen.find_whole()
+  bound = _masking._resolve(bound, whole.params)
   try:
-    found = views.at_each_leaf(bound, whole)
+    found = views.at_each_leaf(bound, whole.params)
   except Exception as error:
     raise tree_differences.prefix_error(
-        bound, whole, name, views.is_hole, lambda *_: _NO_BOUND
+        bound, whole.params, name, views.is_hole, lambda *_: _NO_BOUND
     ) from error
-  paths = jax.tree_util.tree_leaves_with_path(whole, is_leaf=views.is_hole)
-  table = {jax.tree_util.keystr(k): b for (k, _), b in zip(paths, found)}
-  paths = jax.tree_util.tree_leaves_with_path(params)
-  found = [table[jax.tree_util.keystr(keys)] for keys, _ in paths]
-  return [None if views.is_hole(b) else b for b in found]
+  shown = [n for n, x in zip(places, seen.leaves) if not views.is_hole(x)]
+  return [None if views.is_hole(found[n]) else found[n] for n in shown]
 
 
 def _get_limit(bound, default, place, leaf):

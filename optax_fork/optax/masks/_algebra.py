@@ -8,6 +8,7 @@ import dataclasses
 from typing import Any
 
 from optax._src.models import views
+from optax._src.models import whole_params
 from optax.masks import _base
 from optax.transforms import _resolving
 
@@ -20,7 +21,7 @@ class _Finder(_base.Chooser, abc.ABC):
     return [x and y for x, y in zip(self.find(flat), flat.is_expected)]
 
   @abc.abstractmethod
-  def find(self, flat: _base.FlatParams) -> list[bool]:
+  def find(self, flat: whole_params.FlatParams) -> list[bool]:
     """Finds the leaves to choose, whether or not these are params."""
 
 
@@ -60,7 +61,7 @@ class Mask(_Finder, abc.ABC):
     )
 
 
-def choose(mask: Any, flat: _base.FlatParams) -> list[bool]:
+def choose(mask: Any, flat: whole_params.FlatParams) -> list[bool]:
   """Returns what a mask of any kind chooses."""
   if isinstance(mask, Mask):
     return flat.once(mask.choose)

@@ -8,6 +8,7 @@ from typing import Any, Union
 import jax
 from optax._src.models import nnx_types
 from optax._src.models import views
+from optax._src.models import whole_params
 from optax.masks import _algebra
 from optax.masks import _base
 
@@ -34,7 +35,9 @@ class _NodeMask(_algebra.Mask):
     return f'by_node({classes})'
 
 
-def _choose_below(classes: _Classes, flat: _base.FlatParams) -> list[bool]:
+def _choose_below(
+    classes: _Classes, flat: whole_params.FlatParams
+) -> list[bool]:
   """Tells for each leaf whether it lies below a node of these classes."""
   is_of_class = lambda x: views.is_node(x) and isinstance(x, classes)
   nodes = jax.tree.leaves(

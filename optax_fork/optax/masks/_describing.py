@@ -7,11 +7,11 @@ from typing import Any
 
 from optax._src import base
 from optax._src.models import leaf_kinds
-from optax._src.models import seam
 from optax._src.models import views
+from optax._src.models import whole_params
 from optax._src import tables
 from optax._src import tree_differences
-from optax.masks import _base
+from optax.transforms import _masking
 from optax.transforms import _resolving
 
 
@@ -53,16 +53,14 @@ def describe(params: base.Params, choice: Any = None) -> str:
     False       1           6
     total       2           9
   """
-  flat = _base.FlatParams(views.get_view(params))
+  flat = whole_params.FlatParams(views.get_view(params))
   title, chosen = ['path', 'shape', 'dtype'], [None] * len(flat.leaves)
   if choice is not None:
-    kind = _resolving.Kind(lambda c: c, views.is_hole)
-    with seam.running(seam.Call(params)):
-      tree = _resolving.resolve(choice, flat.params, kind, name='choice')
-    chosen = views.at_each_leaf(tree, flat.params)
+    with whole_params.running(whole_params.Call(params)):
+      chosen = _choose(choice, flat)
   rows, groups, names = [], {}, {}
   for path, leaf, c in zip(flat.paths, flat.leaves, chosen, strict=True):
-    if not leaf_kinds.is_numeric(leaf):
+    if not leaf_kinds.is_number(leaf):
       continue  # A hole, or a function.
     dtype, shape = tree_differences.kind(leaf)
     key = type(c), repr(c)
@@ -83,3 +81,16 @@ def describe(params: base.Params, choice: Any = None) -> str:
   groups_title = ['group', 'leaves', 'parameters']
   by_group = tables.align_columns([groups_title, *counts], '<>>')
   return _Text('\n'.join([*by_leaf, '', *by_group]))
+
+
+def _choose(choice, flat):
+  """Gets what is chosen for each leaf."""
+  # pylint: disable-next=protected-access
+  tree = _masking._resolve(choice, flat.params)
+  chosen = views.subtrees_at(flat.treedef, tree)
+  # Labels may be nodes, as dimension numbers are, but not these.
+  if chosen and not any(type(c) in (dict, list, tuple) for c in chosen):
+    return chosen
+  kind = _resolving.Kind(lambda c: c, views.is_hole)
+  tree = _resolving.resolve(choice, flat.params, kind, name='choice')
+  return views.at_each_leaf(tree, flat.params)

@@ -63,6 +63,15 @@ class DescribeTest(absltest.TestCase):
     self.assertLen(re.findall('True +1 +1', text), 1)
     self.assertLen(re.findall("'True' +1 +1", text), 1)
 
+  def test_dimension_numbers(self):
+    """Labels that are nodes of the PyTree."""
+    params = {'a': jnp.ones(2), 'b': jnp.ones((2, 3))}
+    numbers = optax.contrib.MuonDimensionNumbers(0, 1)
+    labels = optax.masks.labels({'b': numbers})
+    for choice in ({'a': None, 'b': numbers}, labels):
+      text = optax.masks.describe(params, choice)
+      self.assertRegex(text, rf'float32  {re.escape(repr(numbers))}\n')
+
   def test_bad_choice(self):
     with self.assertRaisesRegex(ValueError, 'choice is not a prefix'):
       optax.masks.describe({'a': jnp.ones(2)}, [True])

@@ -50,9 +50,14 @@ class FunctionOfALeafTest(parameterized.TestCase):
       ),
   )
   def test_nothing_is_trained(self, use):
-    error = 'chooses none of the params.*`optax.masks.by_leaf'
     none = lambda params: jax.tree.map(lambda _: False, params)
-    for mask in (_is_array, _HALVES, _HALVES & masks.by_path('head'), none):
+    for mask, way in (
+        (_is_array, 'Give .* as `optax.masks.by_leaf'),
+        (none, 'Give .* as `optax.masks.by_leaf'),
+        (_HALVES, 'If nothing is meant, give False'),
+        (_HALVES & masks.by_path('head'), 'If nothing is meant, give False'),
+    ):
+      error = f'chooses none of the params. {way}'
       with self.assertRaisesRegex(ValueError, error):
         use(mask)
     use(False)  # It says so.

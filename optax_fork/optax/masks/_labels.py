@@ -8,6 +8,7 @@ import itertools
 from typing import Any, Union
 
 from optax._src import base
+from optax._src.models import whole_params
 from optax.masks import _algebra
 from optax.masks import _base
 from optax.masks import _by_leaf
@@ -23,7 +24,7 @@ class Labels(_base.Chooser):
   labels: tuple[tuple[Selector, Any], ...]
   default: Any
 
-  def choose(self, flat: _base.FlatParams) -> list[Any]:
+  def choose(self, flat: whole_params.FlatParams) -> list[Any]:
     labels = self.all_labels()
     return [labels[i] for i in flat.once(self._find_rows)]
 

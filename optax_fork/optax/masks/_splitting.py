@@ -8,8 +8,8 @@ from typing import Any, Union
 import jax
 from optax._src import base
 from optax._src.models import nnx_types
-from optax._src.models import seam
 from optax._src.models import views
+from optax._src.models import whole_params
 from optax._src import tree_differences
 from optax.transforms import _resolving
 
@@ -98,7 +98,7 @@ def split(
   .. seealso:: :func:`optax.masks.join`, :func:`optax.selective_transform`
   """
   view = views.get_view(params)
-  with seam.running(seam.Call(params)):
+  with whole_params.running(whole_params.Call(params)):
     bools = _resolving.resolve_train_mask(mask, view, 'mask')
   trained = jax.tree.map(
       lambda m, p: jax.tree.map(lambda leaf: leaf if m else None, p),
@@ -142,7 +142,7 @@ def join(part: base.PyTree, rest: base.PyTree) -> Any:
       nnx_types.unwrap_variables(tree, views.is_hole) for tree in (part, rest)
   )
   try:
-    joined = views.join(part, values)
+    joined = views.fill_holes(part, values)
   except ValueError as error:
     raise tree_differences.prefix_error(
         part, values, 'part', views.is_hole

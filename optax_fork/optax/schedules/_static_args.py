@@ -225,4 +225,4 @@ def _checked_schedule(name: str, schedule: base.Schedule) -> base.Schedule:
 
 def _is_number(value: Any) -> bool:
   is_bool = isinstance(value, bool) or getattr(value, 'dtype', None) == np.bool_
-  return leaf_kinds.is_numeric(value) and not is_bool
+  return leaf_kinds.is_number(value) and not is_bool

@@ -226,6 +226,8 @@ class CheckedScheduleTest(parameterized.TestCase):
       ('tree_of_bools', lambda x: {'w': True, 'b': False}),
       ('none', lambda x: None),
       ('string', lambda x: 'matrix'),
+      ('strings', lambda x: np.array(['matrix', 'vector'])),
+      ('class', lambda x: np.float32),
       ('transformation', lambda x: optax.identity()),
   )
   def test_no_number_is_an_error(self, decay_filter):

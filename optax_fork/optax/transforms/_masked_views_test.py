@@ -54,13 +54,20 @@ class MaskedViewTest(parameterized.TestCase):
     test_utils.assert_trees_all_equal(seen[0]['b'], self.params['b'])
 
   def test_grad_may_be_a_view_already(self):
+    """Then `value_fn` is a function of the view, as in 0.2.8."""
     view = {'a': self.grads['a'], 'b': _masking.MaskedNode()}
+    loss = lambda params: 0.0
+    found = []
 
-    def read(grad, **_):
+    def read(grad, value_fn, **_):
       test_utils.assert_trees_all_equal(grad, view)
+      found.append(value_fn is loss)
 
-    for grad in (self.grads, view):
-      self._update(read, grad=grad, value_fn=lambda p: 0.0)
+    for updates, grad in (
+        (self.grads, self.grads), (self.grads, view), (view, view)
+    ):
+      self._update(read, updates=updates, grad=grad, value_fn=loss)
+    self.assertEqual(found, [False, True, True])
 
   def test_mask_compatible_extra_args(self):
     """As they mask the gradient, the function is one of masked params."""

@@ -15,17 +15,17 @@ import jax
 import numpy as np
 from optax._src import base
 from optax._src.models import nnx_types
-from optax._src.models import seam
 from optax._src.models import views
+from optax._src.models import whole_params
 from optax._src import notes
 from optax._src import params_fn
 from optax._src import tree_differences
 from optax.tree_utils import _state_utils
 
-_NOTHING = (
-    'which chooses none of the params. Give a function of a leaf, such as'
-    ' `eqx.is_inexact_array`, as `optax.masks.by_leaf(function)`; if nothing is'
-    ' meant, give False.'
+_NOTHING = 'which chooses none of the params. '
+_BY_LEAF = (
+    'Give a function of a leaf, such as `eqx.is_inexact_array`, as'
+    ' `optax.masks.by_leaf(function)`; if nothing is meant, give False.'
 )
 _WANTED_LEAVES = 'the leaves of a mask must be booleans (or 0 or 1)'
 MUST_BE_STATIC = (
@@ -182,7 +182,7 @@ def resolve(
   checked = _check_and_map(tree, params, kind, name, is_returned)
   is_false = is_returned and checked is False
   if must_choose is not None and is_false and len(jax.tree.leaves(params)) > 1:
-    message = f'{name} is False, {_NOTHING}'
+    message = f'{name} is False, {_NOTHING}{_BY_LEAF}'
     if must_choose:
       raise ValueError(message)
     warnings.warn(message)
@@ -260,14 +260,16 @@ def resolve_train_mask(
   bools = resolve_mask(mask, params, name, must_choose=True)
   leaves = jax.tree.leaves(params, is_leaf=views.is_hole)
   # Elsewhere, what it chooses may be hidden, or have no gradient.
-  is_init = any(call.is_init for call in seam.calls())
+  is_init = any(call.is_init for call in whole_params.calls())
   if is_init and mask_callable(mask, params) and not any(
       map(views.is_masked, leaves)
   ):
     bools_and_leaves = zip(views.at_each_leaf(bools, params), leaves)
     chosen = [x for x, leaf in bools_and_leaves if not views.is_hole(leaf)]
     if chosen and not any(chosen):
-      raise ValueError(f'{name} is {mask!r}, {_NOTHING}')
+      is_ours = isinstance(mask, params_fn.ParamsFn)
+      way = 'If nothing is meant, give False.' if is_ours else _BY_LEAF
+      raise ValueError(f'{name} is {mask!r}, {_NOTHING}{way}')
   return bools
 
 

@@ -21,8 +21,10 @@ from optax._src.models import views
 def _is_model(tree: Any) -> bool:
   """Whether a tree has leaves that are neither arrays nor floats."""
   leaves = leaf_kinds.get_distinct(jax.tree.leaves(tree))
+  is_float = leaf_kinds.can_have_gradient
+  has_numbers = lambda x: leaf_kinds.is_array(x) and leaf_kinds.is_number(x)
   has_params = any(map(leaf_kinds.is_param, leaves))
-  return has_params and any(map(leaf_kinds.is_static, leaves))
+  return has_params and not all(is_float(x) or has_numbers(x) for x in leaves)
 
 
 def _of_models(
@@ -52,7 +54,9 @@ def _is_averaged(new: Any, old: Any) -> bool:
 
 
 def _is_replaced(new: Any, old: Any) -> bool:
-  is_array = leaf_kinds.has_numbers(old) or isinstance(old, jax.Array)
+  is_array = leaf_kinds.is_array(old) and (
+      leaf_kinds.is_number(old) or isinstance(old, jax.Array)
+  )
   # Training makes an array of a Python float.
   return new is not None and (is_array or leaf_kinds.is_param(new))
 
@@ -63,7 +67,7 @@ of_params = functools.partial(_of_models, is_updated=_is_averaged)
 of_arrays = functools.partial(_of_models, is_updated=_is_replaced)
 
 
-def warn_of_rounding(decay: Any, dtype: Any, params: Any) -> None:
+def warn_of_lost_steps(decay: Any, dtype: Any, params: Any) -> None:
   """Warns of an average that stands still, since rounding undoes its steps.
 
   Args:

@@ -18,8 +18,16 @@ from typing import Any
 
 import jax
 from optax._src.models import views
+from optax._src.models import whole_params
 
 _CALLBACKS = ('value_fn', 'obj_fn', 'grad_fn')
+_TWO_SEARCHES = (
+    'Two transformations call `value_fn` in one update, one for {!r} and one'
+    ' for {!r}: each searches as if the params of the other stood still, so the'
+    ' loss may grow. Search once, around the directions: `optax.chain('
+    "optax.partition({{'a': optax.lbfgs(linesearch=None), 'b':"
+    ' optax.sgd(1.0)}}, labels), optax.scale_by_zoom_linesearch(20))`.'
+)
 
 
 def view_extra_args(
@@ -84,23 +92,8 @@ def _name_of_params(fn: Callable[..., Any]) -> str:
   return 'params'
 
 
-def part_with_updates(
-    updates: Any, params: Any, extra_args: dict[str, Any]
-) -> tuple[Any, dict[str, Any]]:
-  """Aligns raw params with the updates, and the functions of params too."""
-  part = views.model_with_updates(params, updates)
-  if part is params:
-    return params, extra_args
-  return part, view_extra_args(
-      extra_args,
-      part,
-      to_view=lambda tree: views.part_with_updates(tree, updates),
-      to_full=lambda view: views.join(view, params),
-  )
-
-
 def view_function(
-    fn: Callable[..., Any], model: Any, grad: Any
+    fn: Callable[..., Any], model: Any, grad: Any, value: Any
 ) -> tuple[Callable[..., Any], Any]:
   """Gets a function of the params of a model, and these.
 
@@ -108,14 +101,32 @@ def view_function(
     fn: function of what may be a raw model, and of other arguments.
     model: the model, or params.
     grad: a gradient of the params. Those that have none are left out.
+    value: the value that comes with the gradient.
 
   Returns:
-    The function, whose first argument is a view of the model, and the view.
+    The function, whose first argument is a view of the model, and the view. It
+    raises a ``TypeError`` if it returns a value of another dtype, which cannot
+    stand in for the one that is there.
   """
   view = views.part_with_updates(views.get_view(model), grad)
-  to_full = lambda p: views.join(_cast_like(p, view), model)
-  wrapped = lambda p, /, *a, **kw: fn(to_full(p), *a, **kw)
-  return wrapped, _cast_like(view, grad)
+  to_full = lambda p: views.fill_holes(_cast_like(p, view), model)
+  seen = _cast_like(view, grad)
+  is_stored = views.same_layout(grad, seen)
+
+  def wrapped(params, /, *args, **kwargs):
+    out = fn(to_full(params), *args, **kwargs)
+    new = out[0] if isinstance(out, tuple) and out else out
+    kinds = {x.dtype for x in (new, value) if not getattr(x, 'weak_type', True)}
+    if is_stored and len(kinds) > 1:
+      raise TypeError(
+          f'The function returns {new.dtype}, but the state holds its value as'
+          f' {value.dtype}, the dtype of the params. Data of another dtype may'
+          ' be why: cast the data, or return'
+          f' `value.astype(jnp.{value.dtype})`.'
+      )
+    return out
+
+  return wrapped, seen
 
 
 def _cast_like(tree: Any, like: Any) -> Any:
@@ -155,11 +166,53 @@ def mask_args(
   make_view = lambda tree: mask_pytree(tree, mask_tree)
   view = make_view(params)
   # A gradient that is masked already comes with functions of masked params.
-  grad, whole, masked = map(
+  grad, all_updates, shown = map(
       jax.tree.structure,
       (extra_args.get('grad', updates), updates, make_view(updates)),
   )
-  if grad != whole or whole == masked:
+  if grad != all_updates or all_updates == shown:
     return view, extra_args
-  to_full = lambda part: views.join(part, params)
+  if callable(value_fn := extra_args.get('value_fn')):
+    extra_args = extra_args | {'value_fn': _search(value_fn, params, view)}
+  to_full = lambda part: views.fill_holes(part, params)
   return view, view_extra_args(extra_args, view, make_view, to_full)
+
+
+def _search(
+    value_fn: Callable[..., Any], params: Any, view: Any
+) -> Callable[..., Any]:
+  """Gets ``value_fn`` for one that searches, while what it hides stands still.
+
+  Args:
+    value_fn: function of the params.
+    params: the params.
+    view: what the optimizer sees of them.
+
+  Returns:
+    The function. It raises a ``ValueError`` if another optimizer called it in
+    the same update for params that the view hides, since that moves them.
+  """
+  flat = whole_params.FlatParams(params)
+  whole, places = flat.find_whole()
+  shown = views.at_each_leaf(view, params)
+  own = [x for x in zip(places, flat.leaves, shown) if not views.is_hole(x[1])]
+  moved = [n for n, _, x in own if not views.is_hole(x)]
+  still = [n for n, _, x in own if views.is_hole(x)]
+
+  @functools.wraps(value_fn, updated=())
+  def search(*args, **kwargs):
+    searched = whole.searched
+    if searched is None:  # A search of a part of this part calls.
+      return value_fn(*args, **kwargs)
+    if moved and (others := searched.intersection(still)):
+      raise ValueError(
+          _TWO_SEARCHES.format(whole.paths[min(others)], whole.paths[moved[0]])
+      )
+    searched.update(moved)
+    whole.searched = None
+    try:
+      return value_fn(*args, **kwargs)
+    finally:
+      whole.searched = searched
+
+  return search

@@ -6,13 +6,19 @@ import ast
 import pathlib
 
 from absl.testing import absltest
+from absl.testing import parameterized
+import jax
 import jax.numpy as jnp
+from optax._src import alias
 from optax._src import base
 from optax._src import linesearch
 from optax._src.models import callbacks
+from optax._src import wrappers
+from optax.transforms import _combining
+from optax.transforms import _masking
 
 
-class CallbacksTest(absltest.TestCase):
+class CallbacksTest(parameterized.TestCase):
 
   def test_functions_that_optax_takes_in_update_are_known(self):
     """Their names decide what gets the full params."""
@@ -34,6 +40,140 @@ class CallbacksTest(absltest.TestCase):
     )
     self.assertEqual(value, 6.0)
     self.assertEqual(grad['b'], 4.0)
+
+  @parameterized.parameters({}, {'has_aux': True, 'aux_like': 0.0})
+  def test_value_of_another_dtype_than_in_the_state(self, **aux):
+    """As of float64 data, where JAX only says that branches differ."""
+    params = jnp.ones(2)
+    tx = linesearch.scale_by_zoom_linesearch(5, **aux)
+
+    def fn(params):
+      value = jnp.sum(params**2).astype(jnp.float16)
+      return (value, 0.0) if aux else value
+
+    evaluate = linesearch.value_and_grad_from_state(fn, has_aux=bool(aux))
+    with self.assertRaisesRegex(TypeError, 'float16.*float32.*cast the data'):
+      evaluate(params, state=tx.init(params))
+
+
+def _params():
+  return {'a': jnp.ones(2), 'b': jnp.ones(2), 'c': jnp.ones(2)}
+
+
+def _loss(params):
+  return sum(jnp.sum(x**2) for x in params.values())
+
+
+def _only(*names):
+  return {name: name in names for name in _params()}
+
+
+def _search(name='value_fn'):
+  """Calls a function of the params, as often as it likes."""
+
+  def update_fn(updates, state, params, **extra_args):
+    for _ in range(3):
+      extra_args[name](params)
+    return updates, state
+
+  return base.GradientTransformationExtraArgs(base.init_empty_state, update_fn)
+
+
+def _masked(*names):
+  return _masking.masked(_search(), _only(*names))
+
+
+def _partition(make_a, make_b, labels=None):
+  labels = labels or {'a': 'a', 'b': 'b', 'c': 'c'}
+  rest = base.identity()
+  return _combining.partition({'a': make_a(), 'b': make_b(), 'c': rest}, labels)
+
+
+def _descend_by_blocks():
+  """Steps along one part, and from there along another, as users may do."""
+  blocks = [_masked('a'), _masked('b')]
+
+  def update_fn(updates, state, params, **extra_args):
+    new = params
+    for name, block in zip('ab', blocks):
+      found, _ = block.update(updates, block.init(params), new, **extra_args)
+      new = new | {name: new[name] - found[name]}
+    return jax.tree.map(jnp.subtract, new, params), state
+
+  return base.GradientTransformationExtraArgs(base.init_empty_state, update_fn)
+
+
+class TwoSearchesTest(parameterized.TestCase):
+
+  def _update(self, tx):
+    def step(params):
+      value, grad = jax.value_and_grad(_loss)(params)
+      functions = {'value_fn': _loss, 'grad_fn': jax.grad(_loss)}
+      state = tx.init(params)
+      return tx.update(grad, state, params, value=value, grad=grad, **functions)
+
+    jax.eval_shape(step, _params())
+    jax.eval_shape(jax.vmap(step), jax.tree.map(lambda x: x[None], _params()))
+
+  @parameterized.named_parameters(
+      ('labels', lambda: _partition(_search, _search)),
+      ('masks', lambda: _combining.chain(_masked('a'), _masked('b'))),
+      (
+          'overlap',
+          lambda: _combining.chain(_masked('a', 'c'), _masked('b', 'c')),
+      ),
+      (
+          'nested',
+          lambda: _masking.masked(
+              _partition(_search, _search), _only('a', 'b')
+          ),
+      ),
+      (
+          'wrapped',
+          lambda: wrappers.apply_if_finite(
+              _partition(
+                  _search, lambda: wrappers.apply_if_finite(_search(), 2)
+              ),
+              2,
+          ),
+      ),
+  )
+  def test_error(self, make):
+    error = "one for 'a' and one for 'b'.*chain"
+    with self.assertRaisesRegex(ValueError, error):
+      self._update(make())
+
+  @parameterized.named_parameters(
+      ('one_label', lambda: _partition(_search, base.identity)),
+      (
+          'nested',
+          lambda: _masking.masked(
+              _partition(_search, base.identity), _only('a', 'b')
+          ),
+      ),
+      (
+          'around_directions',
+          lambda: _combining.chain(
+              _partition(base.identity, base.identity), _search()
+          ),
+      ),
+      (
+          'label_without_params',
+          lambda: _partition(_search, _search, {'a': 'a', 'b': 'a', 'c': 'c'}),
+      ),
+      ('same_part', lambda: _combining.chain(_masked('a'), _masked('a'))),
+      ('larger', lambda: _combining.chain(_masked('a'), _masked('a', 'b'))),
+      ('all', lambda: _combining.chain(_masked('a'), _search())),
+      ('blocks', _descend_by_blocks),
+      ('values', lambda: _partition(alias.polyak_sgd, alias.polyak_sgd)),
+      (
+          'gradients',
+          lambda: _partition(*[lambda: _search('grad_fn')] * 2),
+      ),
+  )
+  def test_one_search(self, make):
+    """The second stands still, sees the first move, or does not search."""
+    self._update(make())
 
 
 if __name__ == '__main__':

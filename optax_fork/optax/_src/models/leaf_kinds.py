@@ -15,17 +15,16 @@ import jax.numpy as jnp
 import numpy as np
 
 
-def is_array(leaf: Any) -> bool:
-  """Whether a leaf is an array, or has a shape and NumPy dtype as one does."""
-  # A leaf may also be a class such as `np.float32` or `jnp.float32`.
-  is_numpy = isinstance(getattr(leaf, 'dtype', None), np.dtype)
-  # A PRNG key has a dtype of JAX's.
-  return is_numpy and hasattr(leaf, 'shape') or isinstance(leaf, jax.Array)
-
-
 @functools.cache
 def _is_inexact(dtype: np.dtype) -> bool:
   return jnp.issubdtype(dtype, jnp.inexact)
+
+
+def is_array(leaf: Any) -> bool:
+  """Whether a leaf has a shape and a dtype of NumPy's, or is a PRNG key."""
+  # A class such as `np.float32` has other things of these names.
+  is_numpy = isinstance(getattr(leaf, 'dtype', None), np.dtype)
+  return is_numpy and hasattr(leaf, 'shape') or isinstance(leaf, jax.Array)
 
 
 def is_param(leaf: Any) -> bool:
@@ -33,31 +32,27 @@ def is_param(leaf: Any) -> bool:
   return is_array(leaf) and _is_inexact(leaf.dtype)
 
 
-def is_static(leaf: Any) -> bool:
-  """Whether a leaf stays as it is, being neither an array nor a float."""
+def is_number(leaf: Any) -> bool:
+  """Whether a leaf is a number or a bool, or an array of these."""
+  if not is_array(leaf):
+    return isinstance(leaf, (int, float, complex))
+  is_key = not isinstance(leaf.dtype, np.dtype)
+  return not is_key and jnp.isdtype(leaf.dtype, ('bool', 'numeric'))
+
+
+def can_have_gradient(leaf: Any) -> bool:
+  """Whether a leaf is a param, a Python float, or an object like an array."""
   if is_array(leaf):
-    return not has_numbers(leaf)  # A PRNG key, or an array of texts.
+    return _is_inexact(leaf.dtype)
   is_float = isinstance(leaf, (float, complex))
   is_like_array = hasattr(leaf, '__jax_array__') or hasattr(leaf, '__array__')
-  return isinstance(leaf, type) or not (is_float or is_like_array)
-
-
-def is_numeric(leaf: Any) -> bool:
-  """Whether a leaf is an array of any kind, or a number."""
-  return hasattr(leaf, 'dtype') or isinstance(leaf, (int, float, complex))
-
-
-def has_numbers(leaf: Any) -> bool:
-  """Whether a leaf is an array of numbers or bools, not of texts or objects."""
-  is_numpy = is_array(leaf) and isinstance(leaf.dtype, np.dtype)
-  return is_numpy and jnp.isdtype(leaf.dtype, ('bool', 'numeric'))
+  return is_float or is_like_array and not isinstance(leaf, type)
 
 
 def is_discrete(leaf: Any) -> bool:
-  """Whether a leaf is an integer, a bool or a PRNG key."""
-  if is_array(leaf):
-    return not _is_inexact(leaf.dtype)
-  return isinstance(leaf, int)
+  """Whether a leaf is an integer or a bool, or any array that is no param."""
+  is_candidate = is_array(leaf) or isinstance(leaf, int)
+  return is_candidate and not can_have_gradient(leaf)
 
 
 def is_float0(leaf: Any) -> bool:
@@ -66,11 +61,12 @@ def is_float0(leaf: Any) -> bool:
 
 
 def get_distinct(leaves: list[Any]) -> list[Any]:
-  """Gets a leaf of each type and dtype: where all are arrays, these are few."""
+  """Gets a leaf of each type and dtype, which are few."""
   try:
-    return list({(type(x), x.dtype): x for x in leaves}.values())
-  except (AttributeError, TypeError):  # No dtype, or not one of NumPy's.
+    kinds = {(type(x), getattr(x, 'dtype', None)): x for x in leaves}
+  except TypeError:  # A dtype of the user's.
     return leaves
+  return list(kinds.values())
 
 
 def dtype_of_first(params: Any) -> Any:
@@ -100,6 +96,6 @@ def is_raw(tree: Any) -> bool:
     bool, be it an array or not, a PRNG key, or what is neither an array (or has
     a shape and a dtype as an array does) nor a number.
   """
-  leaves = get_distinct(jax.tree.leaves(tree))
-  has_others = any(is_discrete(x) or is_static(x) for x in leaves)
-  return has_others and any(x is not None for x in params_or_none(leaves))
+  kinds = get_distinct(jax.tree.leaves(tree))
+  has_params = any(x is not None for x in params_or_none(kinds))
+  return has_params and not all(map(can_have_gradient, kinds))

@@ -9,7 +9,7 @@ from typing import Any
 from optax._src.models import views
 
 
-def take_models(functions: dict[str, Any]) -> None:
+def wrap_projections(functions: dict[str, Any]) -> None:
   """Lets the projections among the functions of a module take raw models."""
   for name, function in functions.items():
     if name.startswith('projection_'):
@@ -27,6 +27,6 @@ def _of_params(project: Callable[..., Any]) -> Callable[..., Any]:
     part = lambda x: view if x is tree else views.part_with_updates(x, view)
     kwargs = {name: part(x) for name, x in kwargs.items()}
     projected = project(*map(part, args), **kwargs)
-    return projected if view is tree else views.join(projected, tree)
+    return projected if view is tree else views.fill_holes(projected, tree)
 
   return wrapped

@@ -30,10 +30,10 @@ class ProjectionsTest(parameterized.TestCase):
         'projection_halfspace': {'a': ones, 'b': 1.0},
     }.get(name, {})
     project = getattr(projections, name)
-    expected = views.join(project(params, **others), model)
+    expected = views.fill_holes(project(params, **others), model)
     first = 'x' if 'a' in others else 'tree'
     like_model = {
-        k: views.join(x, model) for k, x in others.items() if x is ones
+        k: views.fill_holes(x, model) for k, x in others.items() if x is ones
     }
     for found in (
         project(model, *others.values()),

@@ -6,10 +6,6 @@
 out of it.
 """
 
-from collections.abc import Iterator
-import contextlib
-import contextvars
-import dataclasses
 import functools
 from typing import Any, TypeVar
 import warnings
@@ -17,50 +13,13 @@ import warnings
 import jax
 from optax._src.models import callbacks
 from optax._src.models import views
+from optax._src.models import whole_params
 from optax._src import notes
 from optax._src import tree_differences
 
 _Class = TypeVar('_Class', bound=Any)
 
 _NAMES = ('updates', 'state', 'params')  # What `update` takes by position.
-_CALLS: contextvars.ContextVar[tuple['Call', ...]] = contextvars.ContextVar(
-    'calls', default=()
-)
-
-
-@dataclasses.dataclass
-class Call:
-  """A call of ``init`` or ``update`` that runs.
-
-  A wrapped optimizer sees a part of the params of the outermost call. What
-  chooses among params is made from all of them, and checked against them.
-
-  Attributes:
-    params: the params as the caller gave them.
-    is_init: whether they are the params of an ``init``.
-    view: what the function sees of them.
-    flat: what ``optax.masks`` found out about the params.
-  """
-
-  params: Any
-  is_init: bool = True
-  view: Any = None
-  flat: Any = None
-
-
-def calls() -> tuple[Call, ...]:
-  """Returns the calls that run, the outermost first."""
-  return _CALLS.get()
-
-
-@contextlib.contextmanager
-def running(call: Call) -> Iterator[None]:
-  """Remembers a call while it runs."""
-  token = _CALLS.set((*calls(), call))
-  try:
-    yield
-  finally:
-    _CALLS.reset(token)
 
 
 class _Wrapped:
@@ -123,7 +82,7 @@ def call_init(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     args = (view, *args[1:])
   elif 'params' in kwargs:
     kwargs = kwargs | {'params': view}
-  with running(Call(params, view=view)):
+  with whole_params.running(whole_params.Call(params, view=view)):
     return fn(*args, **kwargs)
 
 
@@ -151,25 +110,29 @@ def call_update(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
   """Calls a function that takes updates, a state and params of a raw model."""
   named = dict(zip(_NAMES, args)) | kwargs
   updates, params = named.get('updates'), named.get('params')
-  found, view = None, params
-  if not views.are_all_params(updates, params):
-    found = views.without_discrete(updates, params)
-    if found is not None:
-      updates = found[0]
-      args, kwargs = _replace(args, kwargs, updates=updates)
-    if params is not None:
-      view, kwargs = callbacks.part_with_updates(updates, params, kwargs)
-      args, kwargs = _replace(args, kwargs, params=view)
+  look = views.look(updates, params)
+  if look.view is not params:
+    kwargs = callbacks.view_extra_args(
+        kwargs,
+        look.view,
+        to_view=lambda tree: views.part_with_updates(tree, look.updates),
+        to_full=lambda view: views.fill_holes(view, params),
+    )
+  if look.view is not params or look.updates is not updates:
+    args, kwargs = _replace(
+        args, kwargs, updates=look.updates, params=look.view
+    )
   try:
-    with running(Call(params, is_init=False, view=view)):
+    call = whole_params.Call(params, is_init=False, view=look.view)
+    with whole_params.running(call):
       result = fn(*args, **kwargs)
   except Exception as error:
-    notes.explain(error, named.get('updates'), params)
+    notes.explain(error, updates, params)
     raise
-  if found is None:
+  if look.put_back is None:
     return result
   updates, state = result
-  return found[1](updates), state
+  return look.put_back(updates), state
 
 
 def look_at_params(should_skip: Any) -> Any:
@@ -177,8 +140,7 @@ def look_at_params(should_skip: Any) -> Any:
 
   @functools.wraps(should_skip)
   def wrapped(updates, gradient_step, params, *args, **kwargs):
-    found = views.without_discrete(updates, params)
-    updates = updates if found is None else found[0]
+    updates = views.look(updates, params).updates
     return should_skip(updates, gradient_step, params, *args, **kwargs)
 
   return wrapped

@@ -6,12 +6,15 @@ import copy
 import functools
 import inspect
 import pickle
+from unittest import mock
 
 from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
+from optax._src import alias
 from optax._src import base
+from optax._src.models import leaf_kinds
 from optax._src.models import raw_model_test_case
 from optax._src import test_utils
 
@@ -77,6 +80,16 @@ class LiftTest(parameterized.TestCase):
       updates, new_state = tx.update(*args, **kwargs)
       test_utils.assert_trees_all_equal(updates, expected)
       test_utils.assert_trees_all_equal(new_state, state)
+
+  def test_an_update_looks_at_the_model_once(self):
+    model = raw_model_test_case.RawModel.create()
+    mask = lambda params: jax.tree.map(lambda x: x.ndim > 1, params)
+    tx = alias.adamw(0.1, mask=mask)
+    state = tx.init(model)
+    is_raw = mock.Mock(side_effect=leaf_kinds.is_raw)
+    with mock.patch.object(leaf_kinds, 'is_raw', is_raw):
+      tx.update(model.grads(), state, model)
+    is_raw.assert_called_once()
 
   @parameterized.parameters('value_fn', 'obj_fn', 'grad_fn')
   def test_functions_of_params_get_the_model(self, name):

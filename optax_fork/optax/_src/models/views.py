@@ -17,10 +17,9 @@ A view of a view is a view: each wrapper goes back one step.
 """
 
 from collections.abc import Callable
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import jax
-import jax.numpy as jnp
 from optax._src.models import leaf_kinds
 
 
@@ -51,7 +50,7 @@ def is_masked(x: Any) -> bool:
 
 def is_hole(x: Any) -> bool:
   """Whether a view leaves something out here."""
-  return x is None or is_masked(x)
+  return x is None or type(x) in _MASKED_NODES  # As `is_masked`, but faster.
 
 
 def is_node(x: Any) -> bool:
@@ -120,7 +119,7 @@ def at_each_leaf(
   return found
 
 
-def join(view: Any, full: Any) -> Any:
+def fill_holes(view: Any, full: Any) -> Any:
   """Fills the holes of a view from the full tree, whose nodes are copied."""
   # A module, such as BatchNorm, may write to its nodes when it is called.
   full = jax.tree.map(lambda x: x, full)
@@ -139,22 +138,20 @@ def part_with_updates(tree: Any, updates: Any) -> Any:
     The view, or the tree itself if nothing is to be left out or if it is not
     like the updates, such as :class:`optax.LookaheadParams`.
   """
-  if tree is None or updates is None:
+  if updates is None:
     return tree
-  if subtrees_at(jax.tree.structure(updates), tree) is not None:
-    return tree
-  leaves, treedef = jax.tree.flatten(updates, is_leaf=lambda u: u is None)
+  leaves, treedef = jax.tree.flatten(updates, is_leaf=is_hole)
+  return _leave_out(tree, treedef, [u is None for u in leaves])
+
+
+def _leave_out(tree, treedef, is_out):
+  """Gets a tree with None at places of a structure, or the tree itself."""
   subtrees = subtrees_at(treedef, tree)
   if subtrees is None:
     return tree
-  part = [None if u is None else t for u, t in zip(leaves, subtrees)]
-  return with_leaves(tree, treedef, part)
-
-
-def model_with_updates(params: Any, updates: Any) -> Any:
-  """Gets a view of raw params, with ``None`` wherever the updates are."""
-  part = part_with_updates(params, updates)
-  return part if part is params or leaf_kinds.is_raw(params) else params
+  part = [None if out else t for out, t in zip(is_out, subtrees)]
+  is_same = all(t is new for t, new in zip(subtrees, part))
+  return tree if is_same else with_leaves(tree, treedef, part)
 
 
 def is_part_of(part: Any, full: Any) -> bool:
@@ -169,74 +166,74 @@ def is_part_of(part: Any, full: Any) -> bool:
 
 def same_layout(view: Any, full: Any) -> bool:
   """Whether a view has the structure and the shapes of the full tree."""
+  shape = lambda leaf: getattr(leaf, 'shape', ())
   layout = lambda tree: (
-      jax.tree.structure(tree), *map(jnp.shape, jax.tree.leaves(tree))
+      jax.tree.structure(tree), *map(shape, jax.tree.leaves(tree))
   )
   return layout(view) == layout(full)
 
 
-def are_all_params(updates: Any, params: Any) -> bool:
-  """Whether params and updates are arrays alone, as mostly: none is set aside.
+class Look(NamedTuple):
+  """What an optimizer is shown in ``update``, and the way back.
+
+  Attributes:
+    updates: the updates, with ``None`` for those that are set aside.
+    view: the params, with ``None`` where a raw model has no update.
+    put_back: puts what was set aside into new updates, if anything was.
+  """
+
+  updates: Any
+  view: Any
+  put_back: Optional[Callable[[Any], Any]] = None
+
+
+def look(updates: Any, params: Any) -> Look:
+  """Looks at updates and params, and shows what an optimizer may see of them.
+
+  Updates that come for integers, bools and PRNG keys of raw models are set
+  aside, as those of ``float0`` always are. An update for anything else that is
+  not a param, such as an object that adds gradients to itself, is transformed,
+  or fails where there is no state for it.
 
   Args:
     updates: the updates.
-    params: the params.
+    params: the params or None.
 
   Returns:
-    Whether all params are arrays of inexact dtype, and each has an update. It
-    takes half the time of what follows where this is False.
+    What is shown. Params that are not raw are shown as they are.
   """
   try:
     leaves, treedef = jax.tree.flatten(updates)
   except ValueError:  # As in `get_view`.
-    return True
-  others = subtrees_at(treedef, params)
-  if others is None:
-    return False
-  kinds = leaf_kinds.get_distinct(others)
-  is_param = lambda x: jax.tree_util.all_leaves([x]) and leaf_kinds.is_param(x)
+    return Look(updates, params)
   has_float0 = any(map(leaf_kinds.is_float0, leaf_kinds.get_distinct(leaves)))
-  return all(map(is_param, kinds)) and not has_float0
-
-
-def without_discrete(
-    updates: Any, params: Any
-) -> Optional[tuple[Any, Callable[[Any], Any]]]:
-  """Sets updates aside that come for integers, bools and PRNG keys.
-
-  An update for anything else that is not a param, such as an object that adds
-  gradients to itself, is transformed, or fails where there is no state for it.
-
-  Args:
-    updates: the updates.
-    params: the params or None. Without them, only updates of ``float0`` are set
-      aside, since these never come for a param.
-
-  Returns:
-    None if there are no such updates. Otherwise the updates with ``None`` in
-    their places, and a function that puts what was there back into new updates.
-  """
+  # Mostly there are only arrays: this takes half the time of what follows.
+  others = subtrees_at(treedef, params)
+  if others is not None and not has_float0:
+    kinds = leaf_kinds.get_distinct(others)
+    if all(map(leaf_kinds.is_param, kinds)) and jax.tree_util.all_leaves(kinds):
+      return Look(updates, params)
   # `init` made state for all leaves of params that are not raw.
   is_raw = get_view(params) is not params
-  kinds = leaf_kinds.get_distinct(jax.tree.leaves(updates))
-  if not is_raw and not any(map(leaf_kinds.is_float0, kinds)):
-    return None
+  if updates is None or not is_raw and not has_float0:
+    return Look(updates, params)
   leaves, treedef = jax.tree.flatten(updates, is_leaf=is_hole)
   # Params and new updates may be pairs of trees, as those of `lookahead` are.
   is_like = lambda tree: subtrees_at(treedef, tree) is not None
   trees = jax.tree.leaves(params, is_leaf=is_like) if is_raw else ()
   tree = next(filter(is_like, trees), None)
   others = [None] * len(leaves) if tree is None else treedef.flatten_up_to(tree)
-  is_discrete = lambda p: leaf_kinds.is_discrete(p) and not is_node(p)
-  is_out = [
-      leaf_kinds.is_float0(u) or leaf_kinds.is_numeric(u) and is_discrete(p)
+  is_aside = [
+      leaf_kinds.is_float0(u)
+      or not is_hole(u) and leaf_kinds.is_discrete(p) and not is_node(p)
       for u, p in zip(leaves, others)
   ]
-  if not any(is_out):
-    return None
-  part = with_leaves(
-      updates, treedef, [None if out else u for out, u in zip(is_out, leaves)]
-  )
+  view = params
+  if is_raw:
+    is_out = [u is None or aside for u, aside in zip(leaves, is_aside)]
+    view = _leave_out(params, treedef, is_out)
+  if not any(is_aside):
+    return Look(updates, view)
 
   def put_back(new_updates):
     # Updates of another structure have no place for what was set aside.
@@ -247,7 +244,7 @@ def without_discrete(
     if news is None:
       return tree
     return treedef.unflatten(
-        u if out else new for out, u, new in zip(is_out, leaves, news)
+        u if aside else new for aside, u, new in zip(is_aside, leaves, news)
     )
 
-  return part, put_back
+  return Look(_leave_out(updates, treedef, is_aside), view, put_back)

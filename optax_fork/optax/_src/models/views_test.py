@@ -59,7 +59,7 @@ class ViewsTest(parameterized.TestCase):
   def test_join_fills_holes(self):
     full = {'a': 1.0, 'b': {'w': 2.0, 'f': jax.nn.relu}, 'c': [3.0, None]}
     view = {'a': _HOLE, 'b': {'w': 20.0, 'f': None}, 'c': _HOLE}
-    joined = views.join(view, full)
+    joined = views.fill_holes(view, full)
     self.assertEqual(
         joined, {'a': 1.0, 'b': {'w': 20.0, 'f': jax.nn.relu}, 'c': [3.0, None]}
     )
@@ -68,7 +68,7 @@ class ViewsTest(parameterized.TestCase):
     outer = {'a': _HOLE, 'b': 2.0, 'c': 3.0}
     inner = {'a': _HOLE, 'b': _HOLE, 'c': 30.0}
     self.assertEqual(
-        views.join(inner, outer), {'a': _HOLE, 'b': 2.0, 'c': 30.0}
+        views.fill_holes(inner, outer), {'a': _HOLE, 'b': 2.0, 'c': 30.0}
     )
 
   def test_align(self):
@@ -106,7 +106,7 @@ class ViewsTest(parameterized.TestCase):
         extra_args,
         view,
         to_view=lambda tree: tree | {'a': _HOLE},
-        to_full=lambda view: views.join(view, full),
+        to_full=lambda view: views.fill_holes(view, full),
     )
 
   @parameterized.parameters('value_fn', 'obj_fn', 'grad_fn')

@@ -1,6 +1,8 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests for choices that are checked against all params."""
+"""Tests for choices that are made from all params, and checked."""
+
+import dataclasses
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -9,8 +11,13 @@ import jax.numpy as jnp
 from optax import masks
 from optax._src import alias
 from optax._src import base
+from optax._src.models import raw_model_test_case
+from optax._src.models import whole_params
+from optax._src import test_utils
 from optax._src import transform
 from optax._src import wrappers
+from optax.contrib import _lbfgsb
+from optax.contrib import _master_weights
 from optax.transforms import _accumulation
 from optax.transforms import _combining
 from optax.transforms import _freezing
@@ -59,6 +66,89 @@ _OPTIMIZERS = {
         alias.adamw(0.1, mask=mask), 2
     ),
 }
+
+
+def _map_params(fn, inner):
+  """Wraps an optimizer as users do, so that it sees other params."""
+  see = lambda tree: jax.tree.map(fn, tree)
+  return base.GradientTransformationExtraArgs(
+      lambda params: inner.init(see(params)),
+      lambda updates, state, params=None, **extra_args: inner.update(
+          see(updates), state, see(params), **extra_args
+      ),
+  )
+
+
+class FlatParamsTest(parameterized.TestCase):
+
+  def test_paths_and_holes(self):
+    params = {'b': [1.0, None], 'a': _masking.MaskedNode()}
+    flat = whole_params.FlatParams(params)
+    self.assertEqual(flat.paths, ['a', 'b/0', 'b/1'])
+    self.assertEqual(flat.leaves, [_masking.MaskedNode(), 1.0, None])
+    self.assertEqual(flat.is_choosable, [False, True, False])
+    self.assertFalse(flat.is_whole)
+    self.assertTrue(whole_params.FlatParams({'b': [1.0, None]}).is_whole)
+
+  def test_only_params_of_raw_models_are_choosable(self):
+    flat = whole_params.FlatParams(raw_model_test_case.RawModel.create())
+    self.assertEqual(sum(flat.is_choosable), 2)
+
+  def test_whole_params_are_those_of_the_outermost_call(self):
+    """Only they have functions, which an accessor may call."""
+    def weight(model):
+      model.activation(0.0)
+      return model.weight
+
+    model = raw_model_test_case.RawModel.create()
+    grads, labels = model.grads(), dataclasses.replace(model, weight=1, bias=0)
+    masked = _masking.masked(transform.scale(2.0), masks.at(weight))
+    tx = {1: _map_params(jnp.copy, masked), 0: base.identity()}
+    tx = _map_params(jnp.copy, _combining.partition(tx, lambda _: labels))
+    updates, _ = tx.update(grads, tx.init(model), model)
+    test_utils.assert_trees_all_equal(updates.weight, 2 * grads.weight)
+
+  @parameterized.named_parameters(
+      ('bare', lambda tx: tx, [1.0, 2.0]),
+      ('wrapper', lambda tx: _map_params(jnp.negative, tx), [-1.0, -2.0]),
+      ('shapes', lambda tx: _map_params(jnp.atleast_1d, tx), [[1.0], [2.0]]),
+      ('dtypes', _master_weights.master_weights, [1.0, 2.0]),
+  )
+  def test_functions_of_the_params_get_those_of_their_optimizer(
+      self, wrap, expected
+  ):
+    """All of them, where a mask hides some; not those of a wrapper."""
+    is_wide = wrap is _master_weights.master_weights
+    dtype = jnp.dtype('float32' if is_wide else 'bfloat16')
+    params = {'a': jnp.bfloat16(1), 'b': jnp.bfloat16(2)}
+    bounded, masked = [], []
+    mask = masks.by_leaf(lambda leaf: masked.append(leaf) or True)
+    for tx in (
+        _lbfgsb.lbfgsb(lower=lambda p: bounded.extend(p.values()) or p),
+        _masking.masked(base.identity(), mask),
+    ):
+      wrap(_masking.masked(tx, {'a': True, 'b': False})).init(params)
+    for leaves in (bounded, masked):
+      self.assertEqual([x.tolist() for x in leaves], expected)
+      self.assertEqual({x.dtype for x in leaves}, {dtype})
+
+  def test_bounds_are_matched_by_position(self):
+    """The children of a node may have one key."""
+
+    @jax.tree_util.register_pytree_with_keys_class
+    class Pair(tuple):
+
+      def tree_flatten_with_keys(self):
+        return [(jax.tree_util.GetAttrKey('x'), x) for x in self], None
+
+      @classmethod
+      def tree_unflatten(cls, _, children):
+        return cls(children)
+
+    found = _lbfgsb._for_each_leaf(
+        Pair([-1.0, -2.0]), 'lower', Pair([jnp.ones(2), jnp.ones(2)])
+    )
+    self.assertEqual(found, [-1.0, -2.0])
 
 
 class WholeParamsTest(parameterized.TestCase):

@@ -1,0 +1,147 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The whole params that an optimizer was given, where it sees a part of them.
+
+What a user gives as a function of the params, such as a mask, labels or bounds,
+is made from these, and checked against them.
+"""
+
+from collections.abc import Callable, Iterator
+import contextlib
+import contextvars
+import dataclasses
+import functools
+from typing import Any, Optional
+
+import jax
+from optax._src.models import leaf_kinds
+from optax._src.models import nnx_types
+from optax._src.models import views
+from optax._src import tree_differences
+
+
+class FlatParams:
+  """Params as a list of leaves, holes among them.
+
+  Attributes:
+    params: the params.
+    view: what an optimizer sees of them.
+    leaves: their leaves.
+    treedef: their structure, in which holes are leaves.
+    searched: the positions of what masked searches move in this update, or None
+      while a search calls a function of the params.
+  """
+
+  def __init__(self, params: Any, view: Any = None):
+    self.params, self.view = params, params if view is None else view
+    self.leaves, self.treedef = jax.tree.flatten(params, is_leaf=views.is_hole)
+    self.searched: Optional[set[int]] = set()
+    self._found = {}
+
+  @functools.cached_property
+  def paths(self) -> list[str]:
+    # Optimizers of NNX see variables in `init`, their values in `update`.
+    tree = nnx_types.unwrap_variables(self.params, views.is_hole)
+    leaves = jax.tree_util.tree_leaves_with_path(tree, is_leaf=views.is_hole)
+    return [tree_differences.show_path(keys) for keys, _ in leaves]
+
+  @functools.cached_property
+  def is_choosable(self) -> list[bool]:
+    """Whether leaves are to be chosen: of raw models, those that are params."""
+    is_raw = leaf_kinds.is_raw(self.params)
+    kept = leaf_kinds.params_or_none(self.leaves) if is_raw else self.leaves
+    return [not views.is_hole(x) for x in kept]
+
+  @functools.cached_property
+  def is_trained(self) -> list[bool]:
+    """Whether leaves have updates: a part that ``init`` got has no others."""
+    shown = views.at_each_leaf(self.view, self.params)
+    choosable = zip(self.is_choosable, shown)
+    return [x and not views.is_hole(y) for x, y in choosable]
+
+  @functools.cached_property
+  def is_expected(self) -> list[bool]:
+    """Whether leaves may be looked for: None may stand for a param."""
+    return [x or y is None for x, y in zip(self.is_choosable, self.leaves)]
+
+  @functools.cached_property
+  def is_whole(self) -> bool:
+    """Whether no part is hidden, so that what is not found is not there."""
+    return not any(map(views.is_masked, self.leaves))
+
+  def find_whole(self) -> tuple['FlatParams', list[Any]]:
+    """Finds the params of which these are a part.
+
+    Returns:
+      The params that an optimizer that runs was given, the outermost that has
+      all leaves of these at their places. If there is none, since a wrapper
+      that compiles or copies has other leaves, the outermost where they fit,
+      with these in their places; or these, if no part of them is hidden. Beside
+      them the position of each leaf in them, and anything for holes.
+    """
+    found = []
+    for call in calls():
+      if call.params is None:
+        continue
+      whole = call.flat
+      tree = whole.treedef.unflatten(range(len(whole.leaves)))
+      places = views.subtrees_at(self.treedef, tree)
+      if not whole.is_whole or places is None:
+        continue
+      # A part has the leaves of the whole, or holes.
+      own = [x for x in zip(places, self.leaves) if not views.is_hole(x[1])]
+      if not all(isinstance(n, int) for n, _ in own):
+        continue
+      if all(whole.leaves[n] is x for n, x in own):
+        return whole, places
+      found.append((whole, dict(own), places))
+    if self.is_whole or not found:
+      return self, list(range(len(self.leaves)))
+    whole, own, places = found[0]
+    leaves = [own.get(n, x) for n, x in enumerate(whole.leaves)]
+    return FlatParams(whole.treedef.unflatten(leaves), whole.view), places
+
+  def once(self, find: Callable[['FlatParams'], Any]) -> Any:
+    """Calls a method of a chooser, unless it was called for these params."""
+    if find not in self._found:  # Methods are equal if their object is one.
+      self._found[find] = find(self)
+    return self._found[find]
+
+
+@dataclasses.dataclass
+class Call:
+  """A call of ``init`` or ``update`` that runs.
+
+  Attributes:
+    params: the params as the caller gave them.
+    is_init: whether they are the params of an ``init``.
+    view: what the function sees of them.
+  """
+
+  params: Any
+  is_init: bool = True
+  view: Any = None
+
+  @functools.cached_property
+  def flat(self) -> FlatParams:
+    return FlatParams(self.params, self.view)
+
+
+_CALLS: contextvars.ContextVar[tuple[Call, ...]] = contextvars.ContextVar(
+    'calls', default=()
+)
+
+
+def calls() -> tuple[Call, ...]:
+  """Returns the calls that run, the outermost first."""
+  return _CALLS.get()
+
+
+@contextlib.contextmanager
+def running(call: Call) -> Iterator[None]:
+  """Remembers a call while it runs."""
+  token = _CALLS.set((*calls(), call))
+  try:
+    yield
+  finally:
+    _CALLS.reset(token)
