@@ -22,6 +22,7 @@ from optax_fork import status
 import tqdm
 
 _FOLDER = pathlib.Path(__file__).resolve().parent
+GROUPS = (adamw, lbfgs, solves, bounds)
 
 
 def _arguments() -> argparse.Namespace:
@@ -67,7 +68,7 @@ def main() -> None:
     return
   chosen = [
       case
-      for group in (adamw, lbfgs, solves, bounds)
+      for group in GROUPS
       for case in group.cases(arguments.quick)
       if re.search(arguments.only or '', case.name)
   ]

@@ -164,9 +164,9 @@ def measure(case: Case, rounds: int) -> Record:
   """Runs one case.
 
   Returns:
-    What there is to report: for each candidate either the number of ``runs`` and
-    the quartiles of its ``time`` in seconds and of its ``ratio`` to the baseline,
-    or ``not_run``, the reason.
+    What there is to report: for each candidate either the number of ``runs``
+    and the quartiles of its ``time`` in seconds and of its ``ratio`` to the
+    baseline, or ``not_run``, the reason.
   """
   failed, shuffled = {}, random.Random(case.name)
   jax.config.update('jax_enable_x64', case.x64)

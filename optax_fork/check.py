@@ -73,47 +73,38 @@ def check(directory: pathlib.Path) -> str:
 
 def _of_patch(patch: series.Patch, patches: list[series.Patch]) -> list[str]:
   """Returns what is wrong with one patch."""
-  problems = []
-  if series.with_needed(patch, patches)[-1] is not patch:
-    problems.append(f'{patch.name} comes before a patch that it needs.')
-  limit, is_feature = _LINES.get(patch.folder), patch.status == 'ask first'
-  if limit and not is_feature and patch.changed_lines > limit:
-    problems.append(
-        f'{patch.name} changes {patch.changed_lines} lines outside of tests;'
-        f' in {patch.folder}/, it may change {limit}.'
-    )
-  if patch.folder == series.HOOKS:
-    problems += [
-        f'{patch.name} adds {path}, which is ours: make it optax_fork/{path},'
-        ' and run `python -m optax_fork checkout`.'
-        for path in patch.new
-    ]
+  is_ours = patch.folder == series.HOOKS
+  limit, number = _LINES.get(patch.folder, 0), patch.changed_lines
+  found = [
+      (series.with_needed(patch, patches)[-1] is not patch,
+       'comes before a patch that it needs.'),
+      (number > limit > 0 and patch.status != 'ask first',
+       f'changes {number} lines outside of tests; in {patch.folder}/, it may'
+       f' change {limit}.'),
+      (not re.match(r'[\w, -]+: \S', patch.subject),
+       'has another subject than one that begins with the area, and ": ".'),
+      (patch.status and not re.fullmatch(_STATUS, patch.status),
+       f'has the status {patch.status!r}: it is "not sent", "ask first", or a'
+       ' pull request, such as #9.'),
+  ]  # fmt: skip
+  found += [
+      (is_ours, f'adds {path}, which is ours: make it optax_fork/{path}, and'
+       ' run `python -m optax_fork checkout`.')
+      for path in patch.new
+  ]  # fmt: skip
   if patch.folder == series.TO_SEND:
-    lines = [line for line in patch.program()[-1].splitlines() if line.strip()]
-    if len(lines) > _LINES_OF_PROGRAMS:
-      problems.append(
-          f'{patch.beside("programs", ".py")} has {len(lines)} lines; at most'
-          f' {_LINES_OF_PROGRAMS} are read.'
-      )
-  if not re.match(r'[\w, -]+: \S', patch.subject):
-    problems.append(f'{patch.name}: a subject begins with the area, and ": ".')
-  if patch.status and not re.fullmatch(_STATUS, patch.status):
-    problems.append(
-        f'{patch.name} has the status {patch.status!r}: it is "not sent", "ask'
-        ' first", or a pull request, such as #9.'
-    )
-  problems += [
-      f'{patch.name}: this line looks like a trailer, but none is called so: '
-      + line
-      for line in patch.message.splitlines()
-      if re.match(r'[A-Z]\w+: \S', line)
-  ]
-  return problems + [
-      f'{patch.name}: this line of its message is longer than {_WIDTH}'
-      f' columns: {line}'
-      for line in patch.message.splitlines()
-      if len(line) > _WIDTH and '://' not in line
-  ]
+    lines = len([x for x in patch.program()[-1].splitlines() if x.strip()])
+    said = f'has a program of {lines} lines; at most {_LINES_OF_PROGRAMS} are'
+    found.append((lines > _LINES_OF_PROGRAMS, f'{said} read.'))
+  for line in patch.message.splitlines():
+    found += [
+        (re.match(r'[A-Z]\w+: \S', line),
+         f'has what looks like a trailer, but none is called so: {line}'),
+        (len(line) > _WIDTH and '://' not in line,
+         f'has a line in its message that is longer than {_WIDTH} columns:'
+         f' {line}'),
+    ]  # fmt: skip
+  return [f'{patch.name} {said}' for is_wrong, said in found if is_wrong]
 
 
 def _of_all(directory: pathlib.Path, patches: list[series.Patch]) -> list[str]:

@@ -48,6 +48,7 @@ python3() {
     pip | uv) ;;
     build) command python3 -m build --no-isolation ;;
     pytest) command python3 -m pytest -n auto $TESTS ;;
+    pyrefly) command python3 "$@" --output-format=min-text ;;
     *) command python3 "$@" ;;
   esac
 }
@@ -64,7 +65,7 @@ _ENVIRONMENT = {
 }
 # The lines of what they print that count.
 _FINDING = (
-    r'^\S+:\d+:|^ *(ERROR|FAILED|SKIPPED|SUB\w+)\b'
+    r'^\S+:\d+:|^ *(ERROR|FAILED|SKIPPED|SUB\w+) '
     r'|(WARNING|ERROR|CRITICAL): |^make: '
 )
 # Sphinx asks other projects for their names, and GitHub who contributes.
@@ -303,11 +304,11 @@ def _findings(tree: pathlib.Path, script: str, paths: list[str]) -> list[str]:
     raise optax_fork.ForkError(f'This cannot run:\n{script}\n{said[-1000:]}')
   lines = [line for line in said.splitlines() if re.search(_FINDING, line)]
   if result.returncode and not lines:
-    lines = [f'exit status {result.returncode}: {said[-300:]}']
+    lines = [f'exit status {result.returncode}: {said[-1000:]}']
   lines = [line for line in lines if not re.search(_OF_THE_NETWORK, line)]
   # A line that has moved is not new, and what pytest says of it may differ.
   lines = [line.partition(' - ')[0] for line in lines]
-  return [re.sub(r':\d+(:\d+)?(?=[: ])', '', line) for line in lines]
+  return [re.sub(r':\d+(:[\d-]+)?(?=[: ])', '', line) for line in lines]
 
 
 def execute(

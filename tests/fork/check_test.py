@@ -34,7 +34,7 @@ _LONG = '"""A."""\n' + 'print(1)\n' * 13
         (_ADD, 'They want one.', 'x' * 80, 'is longer than 72'),
         (_SET, '^Needs: .*', 'Needs: no such thing', 'no such thing'),
         (_SET, '^Subject: .*', 'Subject: [PATCH] Set X', 'begins with the'),
-        (_ADD, '^Status: .*', 'Stauts: not sent', 'looks like a trailer'),
+        (_ADD, '^Status: .*', 'Stauts: not sent', 'what looks like a trailer'),
         (_ADD, '^Status: .*', 'Status: nots ent', "has the status 'nots ent'"),
         ('patches/series', _ONLY_SET, '', 'differ: to_send/transforms-set-X'),
         ('patches/series', r'(to_send/.*add.*\n)', r'\1\1', 'a patch twice'),
@@ -43,7 +43,7 @@ _LONG = '"""A."""\n' + 'print(1)\n' * 13
         ('patches/README.md', '<!-- The end', '<!--', 'has no place for'),
         ('patches/threads.md', '^.*1 .*', '', 'has no row for https://example'),
         ('CHANGELOG.md', '^## 0.*', '', 'has no section for'),
-        (_PROGRAM, r'(?s)\A.+', _LONG, 'has 13 lines; at most 12'),
+        (_PROGRAM, r'(?s)\A.+', _LONG, 'a program of 13 lines; at most 12'),
         (_PROGRAM, r'too small', 'too\\nsmall', 'docstring of one line'),
     ],
 )  # fmt: skip

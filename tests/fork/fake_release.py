@@ -53,9 +53,8 @@ def make(
   name = 'optax/__init__.py'
   files[name] = files[name].replace(old, new)
   files |= {name: text.encode() for name, text in changes.items()}
-  page = index / 'simple/optax/index.html'
-  page.parent.mkdir(parents=True)
-  wheel = page.with_name(f'optax-{VERSION}-py3-none-any.whl')
+  index.mkdir()
+  wheel = index / f'optax-{VERSION}-py3-none-any.whl'
   info = f'optax-{VERSION}.dist-info'
   tag = 'Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n'
   beside = {'METADATA': _METADATA, 'WHEEL': tag, 'RECORD': ''}
@@ -64,7 +63,7 @@ def make(
       opened.writestr(zipfile.ZipInfo(name, _DATE), data)
     for name, data in beside.items():
       opened.writestr(zipfile.ZipInfo(f'{info}/{name}', _DATE), data)
-  sdist = page.with_name(f'optax-{VERSION}.tar.gz')
+  sdist = index / f'optax-{VERSION}.tar.gz'
   more = {'PKG-INFO': _METADATA, 'pyproject.toml': _PROJECT}
   more |= {'backend.py': _BACKEND} | (only_sdist or {})
   with tarfile.open(sdist, 'w:gz', compresslevel=1) as opened:
@@ -73,12 +72,7 @@ def make(
       member = tarfile.TarInfo(f'optax-{VERSION}/{name}')
       member.size = len(data)
       opened.addfile(member, io.BytesIO(data))
-  links = ''
-  for path in (wheel, sdist):
-    digest = pin.sha256(path.read_bytes())
-    links += f'<a href="{path.name}#sha256={digest}">{path.name}</a>\n'
-  page.write_text(f'<!DOCTYPE html>\n<html><body>\n{links}</body></html>\n')
   return {
-      'PIP_CONFIG_FILE': os.devnull, 'PIP_EXTRA_INDEX_URL': '',
-      'PIP_FIND_LINKS': '', 'PIP_INDEX_URL': (index / 'simple').as_uri(),
+      'PIP_CONFIG_FILE': os.devnull, 'PIP_NO_INDEX': '1',
+      'PIP_FIND_LINKS': str(index),
   }  # fmt: skip
