@@ -165,7 +165,7 @@ class ExplicitAxesTest(parameterized.TestCase):
 
   @parameterized.parameters(
       *((label, 'two axes', True) for label in _IN_SHORT),
-      *(('optax.lbfgs', kind, False) for kind in _MESHES if kind != 'two axes'),
+      ('optax.lbfgs', 'an explicit and an automatic axis', False),
   )
   @pytest.mark.sent
   def test_all_that_works_on_one_device_works(self, label, kind, is_set):

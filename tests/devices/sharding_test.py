@@ -91,7 +91,7 @@ class ShardingTest(parameterized.TestCase):
   def test_there_are_devices_to_shard_over(self):
     self.assertLen(jax.devices(), 8)
 
-  @parameterized.parameters(*optimizers.NAMES)
+  @parameterized.parameters('adamw', 'lbfgs')
   def test_a_raw_model_trains_as_on_one_device(self, name):
     # The sums over the batch are in another order: float64 shows that no more
     # than that differs.

@@ -76,7 +76,7 @@ def _is_default(label):
 
 def _concerns_other_params(label):
   """Whether an argument may mean another thing in a module, or in bfloat16."""
-  return re.search(r'dtype|linesearch|=(tree|prefix|function)', label)
+  return re.search('dtype|labels|linesearch|numbers|=tree', label)
 
 
 def _layouts_of(label) -> list[str]:

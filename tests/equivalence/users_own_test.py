@@ -85,9 +85,12 @@ def _subclasses(base):
 
 class UsersOwnTest(parameterized.TestCase):
 
-  @parameterized.product(
-      wrapper=[*_WRAPPERS],
-      base=('GradientTransformation', 'GradientTransformationExtraArgs'),
+  @parameterized.parameters(
+      *((name, 'GradientTransformation') for name in _WRAPPERS),
+      *(
+          (name, 'GradientTransformationExtraArgs')
+          for name in ('none', 'chain', 'masked', 'multi_steps')
+      ),
   )
   def test_subclass_that_overrides(self, wrapper, base):
     found = {}

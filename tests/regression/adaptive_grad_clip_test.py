@@ -4,7 +4,6 @@
 
 import functools
 
-from absl.testing import absltest
 from absl.testing import parameterized
 import equinox as eqx
 import jax
@@ -63,7 +62,3 @@ class AdaptiveGradClipTest(parameterized.TestCase):
       alone = {name: x[i] for name, x in stack(grads).items()}
       for name, update in _clipped(alone, params, axis).items():
         np.testing.assert_allclose(of_stack[name][i], update, rtol=1e-5)
-
-
-if __name__ == '__main__':
-  absltest.main()

@@ -42,6 +42,9 @@ _SOLVERS = {
     'zoom': lambda: optax.chain(
         optax.scale(-1.0), optax.scale_by_zoom_linesearch(15)
     ),
+}
+_OTHERS = {
+    'default_lbfgs': optax.lbfgs,
     'flat_lbfgs': lambda: optax.flatten(LBFGS),
 }
 
@@ -59,7 +62,7 @@ class LineSearchTest(chex.TestCase):
     self.assertLess(losses[-1], 0.9 * losses[0])
     chex.assert_trees_all_equal(params.hidden, _params().hidden)
 
-  @variants.named(_SOLVERS | {'default_lbfgs': optax.lbfgs})
+  @variants.named(_SOLVERS | _OTHERS)
   def test_fresh_state_has_the_types_of_the_next(self, make):
     """Types are what jit looks at: weak ones make it compile again."""
     params = jax.tree.map(lambda x: x.astype(x.dtype), _params())

@@ -1,6 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Masks that are trees and masks that are functions, told apart as meant."""
+"""Masks and labels: trees and functions, told apart as they are meant."""
 
 import functools
 
@@ -10,15 +10,15 @@ import jax
 import numpy as np
 import optax
 import pytest
-from regression.masks import FUNCTIONS
-from regression.masks import TREES
+from regression import masks
 from support.models import arange_like
 from support.models import Net
 from support.models import weight_mask
+from support.variants import ALL
 from support.variants import each
 
 _SGD = optax.sgd(0.5, momentum=0.5)
-_KINDS = FUNCTIONS | TREES
+_LABELS = masks.FUNCTIONS | masks.TREES
 _DECAY = dict(learning_rate=lambda count: 0.5 / (1 + count), weight_decay=0.25)
 
 
@@ -53,16 +53,17 @@ class MaskTest(chex.TestCase):
     chex.assert_trees_all_equal_structs(updates, wanted)
     chex.assert_trees_all_equal(updates, wanted)
 
-  @each(_KINDS)
-  @pytest.mark.sent
-  def test_mask_means_the_same_at_every_place(self, make):
-    mask, net = make(), Net()
+  def _check(self, mask, *more):
+    """Checks each place of a mask, and more that train what it chooses."""
+    net = Net()
     transforms = (
+        optax.inject_hyperparams(optax.adamw)(**_DECAY, mask=mask),
         optax.masked(_SGD, mask),
         optax.selective_transform(_SGD, freeze_mask=mask),
         optax.chain(_SGD, optax.freeze(mask)),
-        optax.inject_hyperparams(optax.adamw)(**_DECAY, mask=mask),
+        *more,
     )
+    factors = [(-0.75, 1), (0, -0.75), (0, -0.75), *[(-0.75, 0)] * len(more)]
 
     def run(net, grads):
       steps = [_two_steps(tx, net, grads) for tx in transforms]
@@ -70,22 +71,47 @@ class MaskTest(chex.TestCase):
 
     # One program for all, since compiling takes longest.
     found, states, mapped = self.variant(run)(net, arange_like(net))
-    *exact, injected = found
-    for updates, factors in zip(exact, ((-0.75, 1), (0, -0.75), (0, -0.75))):
-      self._assert_updates(updates, *factors)
+    injected, *exact = found
+    for updates, both in zip(exact, factors, strict=True):
+      self._assert_updates(updates, *both)
     chex.assert_trees_all_close(injected, _decayed(), rtol=1e-4)
     # Neither nothing nor the gradients, which are 1 or more.
     self.assertBetween(np.max(np.abs(injected.norm.weight)), 0.01, 0.99)
-    self.assertEqual(states[-1].hyperparams_states.keys(), {'learning_rate'})
-    self.assertNotIn('mask', states[-1].hyperparams)
+    self.assertEqual(states[0].hyperparams_states.keys(), {'learning_rate'})
+    self.assertNotIn('mask', states[0].hyperparams)
     chosen = zip(*map(jax.tree.leaves, (weight_mask(net), net)))
     chex.assert_trees_all_equal(mapped, [leaf for m, leaf in chosen if m])
 
-  @each({kind: _KINDS[kind] for kind in ('module', 'prefix', 'static_module')})
+  @each(_LABELS)
+  @pytest.mark.sent
+  def test_means_the_same_at_every_place(self, make):
+    transforms = {True: _SGD, False: optax.set_to_zero()}
+    self._check(make(), optax.partition(transforms, make()))
+
+  @each(masks.OF_ARRAYS)
+  @pytest.mark.sent
+  def test_arrays_mean_the_same_at_every_place(self, make):
+    self._check(make())
+
+  @each({kind: _LABELS[kind] for kind in ('module', 'prefix', 'static_module')})
   def test_train_mask_says_what_is_trained(self, make):
-    transform = optax.selective_transform(_SGD, train_mask=make())
-    run = self.variant(functools.partial(_two_steps, transform))
-    self._assert_updates(run(Net(), arange_like(Net()))[0], -0.75, 0)
+    self._check(make(), optax.selective_transform(_SGD, train_mask=make()))
+
+  @chex.variants(**ALL)
+  @pytest.mark.sent
+  def test_partition_inside_partition(self):
+    net = Net()
+    inner = optax.partition(
+        {True: optax.scale(3.0), False: optax.set_to_zero()}, weight_mask
+    )
+    outer = jax.tree.map(lambda x: 'in' if x.size > 2 else 'out', net)
+    transform = optax.partition({'in': inner, 'out': optax.scale(5.0)}, outer)
+    updates = arange_like(net)
+    state = self.variant(transform.init)(net)
+    found, _ = self.variant(transform.update)(updates, state, net)
+    factor = lambda x: 5 if x.size <= 2 else 3 if x.ndim > 1 else 0
+    wanted = jax.tree.map(lambda x, u: factor(x) * u, net, updates)
+    chex.assert_trees_all_equal(found, wanted)
 
 
 class MistakesTest(absltest.TestCase):

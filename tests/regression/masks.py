@@ -64,9 +64,6 @@ FUNCTIONS = {
     'int_module': lambda: _IntModule(2),
     'bool_module': lambda: _BoolModule(True),
     'array_module': lambda: _ArrayModule(np.asarray(2)),
-    'returns_arrays': lambda: lambda params: jax.tree.map(
-        lambda x: np.asarray(x.ndim > 1), params
-    ),
     'returns_prefix': lambda: lambda params: eqx.tree_at(
         lambda p: p.norm, weight_mask(params), False
     ),
@@ -83,16 +80,23 @@ def _tree_at_mask():
   return eqx.tree_at(where, nothing, [True, True])
 
 
-# Each chooses the weights of a Net.
+# Each chooses the weights of a Net. Their leaves are labels, too.
 TREES = {
     'module': _leaves_as(bool),
     'made_with_tree_at': _tree_at_mask,
     'prefix': lambda: eqx.tree_at(lambda n: n.norm, weight_mask(Net()), False),
     'numpy_bools': _leaves_as(np.bool_),
+    'ints': _leaves_as(int),
+    'numpy_ints': _leaves_as(np.int8),
+}
+
+# Masks of arrays, which cannot be labels.
+OF_ARRAYS = {
     'numpy_0d': _leaves_as(np.asarray),
     'numpy_1d': _leaves_as(lambda m: np.asarray([m])),
     'jax_0d': _leaves_as(jnp.asarray),
     'jax_1d': _leaves_as(lambda m: jnp.asarray([m])),
-    'ints': _leaves_as(int),
-    'numpy_ints': _leaves_as(np.int8),
+    'function_that_returns_arrays': lambda: lambda params: jax.tree.map(
+        lambda x: np.asarray(x.ndim > 1), params
+    ),
 }

@@ -6,7 +6,6 @@ import math
 import pathlib
 import re
 
-from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
@@ -142,7 +141,3 @@ class SchedulersTest(parameterized.TestCase):
         params, state, jnp.float32(scale), jnp.int32(good)
     )
     self.assertEqual((scale, good), (next_scale, next_good))
-
-
-if __name__ == '__main__':
-  absltest.main()
