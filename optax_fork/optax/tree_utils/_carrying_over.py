@@ -143,7 +143,7 @@ def _take(old: Any, new: Any) -> Any:
 
 
 def _is_another(path: Any, old: Any, new: Any) -> ValueError:
-  """Makes the error of a node that is another one, or none, in the new state."""
+  """Makes the error of a node that is another one in the new state."""
   partition = next(filter(views.is_partition_state, (old, new)), None)
   if type(old) in (list, dict) and type(new) is not type(old):
     why = (
