@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What people write with Flax NNX works, or the error says what to write."""
 
+import sys
+
 from absl.testing import parameterized
 import chex
 from flax import nnx
@@ -133,6 +135,19 @@ class NnxStateTest(parameterized.TestCase):
     nnx.update(model, average)
     chex.assert_trees_all_close(model.low.bias[...], jnp.full(3, -0.003))
     chex.assert_trees_all_close(model.high.bias[...], jnp.full(3, -0.003))
+
+  def test_map_of_params_in_a_state(self):
+    """Its variables are of other classes than those of the params."""
+    tx, model = optax.adam(0.1), nnx.Linear(3, 3, rngs=nnx.Rngs(0))
+    state = nnx.Optimizer(model, tx, wrt=nnx.Param).opt_state
+    put = lambda *trees: optax.tree_map_params(tx, lambda _, x: x, *trees)
+    with self.assertRaises(ValueError) as raised:
+      put(state, _params(model))
+    if sys.version_info >= (3, 11):
+      notes = ' '.join(raised.exception.__notes__)
+      self.assertIn('Map `nnx.as_pure(state)`', notes)
+    pure = nnx.as_pure(_params(model))
+    self.assertIs(put(nnx.as_pure(state), pure)[0].mu['bias'], pure['bias'])
 
   def test_functions_of_a_whole_state(self):
     tx = optax.MultiSteps(optax.sgd(0.1), 2)

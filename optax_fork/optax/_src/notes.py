@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import jax
 from optax._src.models import leaf_kinds
+from optax._src.models import nnx_types
 from optax._src.models import views
 from optax._src import params_fn
 from optax._src import tree_differences
@@ -71,7 +72,16 @@ def _of_choice(choice, params):
   )
 
 
+def _of_variables(unused_tx, unused_fn, state, *_):
+  is_leaf = nnx_types.is_variable
+  return any(map(is_leaf, jax.tree.leaves(state, is_leaf=is_leaf))) and (
+      'variables of a state of Flax NNX have classes of their own. Map'
+      ' `nnx.as_pure(state)`, with `nnx.as_pure(params)`.'
+  )
+
+
 of_updates = _noted(_of_pair)  # `apply_updates`.
+of_states = _noted(_of_variables)  # `tree_map_params`.
 # Functions of the params. A ValueError may be one that Optax raised.
 of_choice = _noted(_of_choice, (AttributeError, TypeError))
 

@@ -10,7 +10,6 @@ from optax._src import base
 from optax._src.models import callbacks
 from optax._src.models import leaf_kinds
 from optax.transforms import _masking
-import optax.tree
 
 
 class MasterWeightsState(NamedTuple):

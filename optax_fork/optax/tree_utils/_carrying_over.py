@@ -55,7 +55,9 @@ def carry_over(old: Any, new: Any) -> CarriedOver:
     would be rounded to float16, which has too small a range, starts fresh.
 
   Raises:
-    ValueError: If nothing goes on, or at the first place of another optimizer.
+    ValueError: If nothing goes on, or at the first place of another optimizer,
+      such as a NamedTuple of another class. For lists or dicts in place of
+      states, as some files give them, there is ``take`` in docs/checkpoints.md.
 
   Examples:
     >>> import optax
@@ -101,10 +103,12 @@ def _find_states(old: Any, new: Any, keys: Any = ()) -> Any:
   is_leaf = lambda x: views.is_partition_state(x) or not _is_state(x)
   for path, x, y, error in tree_differences.walk(new, old, is_leaf, keys):
     if error or is_leaf(x) != is_leaf(y) or _is_state(x) != _is_state(y):
-      advice = _advise_part(old, new, keys) or _advise_labels(
-          *(_find_labels(s, is_leaf, keys) for s in (old, new))
-      )
-      raise _unlike(path, y, x, f'which is of another optimizer. {advice}')
+      raise _is_another(path, y, x)
+    # A NamedTuple may be a user's state; a model may have a new class.
+    is_named = lambda n: hasattr(n, '_fields') and not views.is_masked(n)
+    for place, a, b, error in tree_differences.walk(x, y, _is_state, path):
+      if error and is_named(a) and is_named(b):
+        raise _is_another(place, b, a)
     if views.is_partition_state(x) and jax.tree.leaves((x, y)):
       path += (jax.tree_util.GetAttrKey('inner_states'),)
       partitions.append((path, y.inner_states, x.inner_states))
@@ -113,68 +117,6 @@ def _find_states(old: Any, new: Any, keys: Any = ()) -> Any:
       place = path + (jax.tree_util.DictKey(label),)
       places = [*_find_states(olds.get(label), news.get(label), place)]
       yield from places if len(partitions) == 1 else ()
-
-
-def _find_labels(state: Any, is_leaf: Any, keys: Any) -> dict[str, list[Any]]:
-  leaves = jax.tree_util.tree_leaves_with_path(state, is_leaf)
-  return {
-      _show(keys + path): list(x.inner_states)
-      for path, x in leaves
-      if views.is_partition_state(x)
-  }
-
-
-def _advise_part(old: Any, new: Any, keys: Any) -> str:
-  """Says which part of one state has the leaves of the other, if one has."""
-  list_paths = lambda x: [k for k, _ in jax.tree_util.tree_leaves_with_path(x)]
-
-  def find(state, wanted, path):
-    if list_paths(state) == wanted:
-      yield path
-    elif _is_state(state):
-      for key, child in tree_differences.open_node(state)[0]:
-        yield from find(child, wanted, path + key)
-
-  wider = [*find(new, list_paths(old), keys)]
-  narrower = [*find(old, list_paths(new), keys)]
-  if len(wider) + len(narrower) != 1:
-    return ''
-  places = keys if wider else narrower[0], wider[0] if wider else keys
-  olds, news = map(jax.tree_util.keystr, places)
-  call = f'`optax.tree.carry_over(old{olds}, new{news})`'
-  return f'One holds the other: take {call}, and put its state in.'
-
-
-def _advise_labels(
-    old: dict[str, list[Any]], new: dict[str, list[Any]]
-) -> str:
-  """Says a way out of what differs, by where the two states have labels."""
-  if new and not old:
-    place, labels = next(iter(new.items()))
-    return (
-        'The old state has no labels. The new one has'
-        f' {reprlib.repr(labels)} at {place!r}: what goes on there is'
-        ' `optax.PartitionState({LABEL: optax.MaskedState(old)})`.'
-    )
-  if old and not new:
-    place, labels = next(iter(old.items()))
-    return (
-        'The new state has no labels: give the optimizer those of the old one,'
-        f' {reprlib.repr(labels)} at {place!r}.'
-    )
-  if old.keys() != new.keys():
-    return (
-        f'Labels are at {", ".join(map(repr, old))} in the old state, and at'
-        f' {", ".join(map(repr, new))} in the new one: carry over these parts.'
-    )
-  return (
-      'Set what both have with `optax.tree.set`. In `optax.partition`, you can'
-      ' also give it another label.'
-  )
-
-
-def _show(keys: Any) -> str:
-  return tree_differences.show_path(keys) or '.'
 
 
 def _is_state(x: Any) -> bool:
@@ -200,6 +142,31 @@ def _take(old: Any, new: Any) -> Any:
   return old if was == dtype else jnp.asarray(old, dtype)
 
 
+def _is_another(path: Any, old: Any, new: Any) -> ValueError:
+  """Makes the error of a node that is another one in the new state."""
+  partition = next(filter(views.is_partition_state, (old, new)), None)
+  if type(old) in (list, dict) and type(new) is not type(old):
+    why = (
+        'as if it was restored without a target. Give one,'
+        ' `optimizer.init(params)`, or take its leaves by name: `take` of'
+        ' docs/checkpoints.md.'
+    )
+  elif partition is not None:
+    why = (
+        'which is of another optimizer. Give both the labels'
+        f' {reprlib.repr([*partition.inner_states])}: a state without labels'
+        ' goes on as `optax.PartitionState({LABEL: optax.MaskedState(old)})`.'
+    )
+  else:
+    why = (
+        'which is of another optimizer. Where one holds the other, carry over'
+        ' that part, as in `optax.tree.carry_over(old[1], new.inner_opt_state)`'
+        ', and put it in. Or set what both have, with `optax.tree.set`. In'
+        ' `optax.partition`, you can also give it another label.'
+    )
+  return _unlike(path, old, new, why)
+
+
 def _nothing_goes_on(
     parts: Any, begun: Any, both: Any, olds: Any, news: Any
 ) -> ValueError:
@@ -212,31 +179,30 @@ def _nothing_goes_on(
   lost = [path for path in parts[place] if both.get(path) is None]
   if not shared:
     was, now = (reprlib.repr([*labels.values()]) for labels in (was, now))
-    advice = (
-        'No label has a state in both: the old state has one of'
-        f' {was}, and the new one of {now}.'
-    )
+    why = f'No label is in both: the old state has {was}, and the new one {now}'
   elif not any(path in news for path in lost):
-    advice = (
+    why = (
         'The old state has more: cut it first, with `optax.tree_map_params(tx,'
-        ' lambda x, keep: x if keep else optax.MaskedNode(), old, mask)`.'
+        ' lambda x, keep: x if keep else optax.MaskedNode(), old, mask)`'
     )
-  elif place:
-    advice = 'This label is in both, but what is new takes one of its own.'
-  elif was or now:
-    advice = 'It is outside of all labels: put it in, or carry over what is in.'
+  elif not place and (was or now):
+    why = 'It is outside of all labels: put it in, or carry over what is in'
   else:
-    advice = 'What is new takes a label of its own in `optax.partition`.'
-  advice = f'so nothing goes on. {advice}'
-  return _unlike(lost[0], olds.get(lost[0]), news.get(lost[0]), advice)
+    why = 'What is new takes a label of its own in `optax.partition`'
+  old, new = olds.get(lost[0]), news.get(lost[0])
+  return _unlike(lost[0], old, new, f'so nothing goes on. {why}.')
 
 
-def _unlike(keys: Any, old: Any, new: Any, advice: str) -> ValueError:
+def _unlike(keys: Any, old: Any, new: Any, why: str) -> ValueError:
   was, now = (
       'nothing' if x is None else tree_differences.show(x, values=False)
       for x in (old, new)
   )
   return ValueError(
       f'At {_show(keys)!r}, the old state has {was}, and the new one {now},'
-      f' {advice}'
+      f' {why}'
   )
+
+
+def _show(keys: Any) -> str:
+  return tree_differences.show_path(keys) or '.'

@@ -39,7 +39,7 @@ def outside_of_outputs(
   return filtering if state is None else is_found
 
 
-def without_schedules(found: _Found, state: Any) -> _Found:
+def distinct(found: _Found, state: Any) -> _Found:
   """Leaves out the state of a schedule whose number was found, too.
 
   The name of an argument that follows a schedule has both.
@@ -75,7 +75,7 @@ def check_found(
   if not found:
     chosen = ', as `filtering` chooses,' if filtering else ''
     raise KeyError(f'Found no values of {name!r}{chosen} in {show(state)}')
-  if len(without_schedules(found, state)) < len(found):
+  if len(distinct(found, state)) < len(found):
     raise ValueError(
         f'{name!r} follows a schedule, so each update computes it again. To set'
         ' it by hand, make the optimizer with a number in place of the'
