@@ -165,6 +165,24 @@ class LBFGSBTest(parameterized.TestCase):
             i.num_linesearch_steps for i in (info, its_info)
         ))
 
+  def test_direction_is_that_of_the_free_params(self):
+    """Whatever the others did in the steps that are in the memory."""
+    rng = np.random.default_rng(0)
+    draw = lambda *shape: jnp.asarray(rng.normal(size=shape), jnp.float32)
+    g, s, y = draw(8), draw(5, 8), draw(5, 8)
+    memory = alias.lbfgs(memory_size=5).init(g)[0]._replace(count=8)
+
+    def direction(x, g, s, y, lower):
+      state = memory._replace(diff_params_memory=s, diff_updates_memory=s + y)
+      return _lbfgsb._direction([x], [g], [(lower, _INF)], state)[0]
+
+    lower = jnp.where(g > 0, 0, -_INF)  # The params that it pushes stay at 0.
+    is_free = g <= 0
+    free = [a[..., is_free] for a in (0 * g, g, s, y, lower)]
+    found = direction(0 * g, g, s, y, lower)
+    np.testing.assert_array_equal(found[~is_free], 0.0)
+    np.testing.assert_allclose(found[is_free], direction(*free), rtol=1e-4)
+
   def test_state_has_as_many_arrays_as_that_of_lbfgs(self):
     params = {'x': jnp.ones(1000)}
     size = lambda solver: optax.tree.size(solver.init(params))
