@@ -470,4 +470,3 @@ def _vdot(leaves, others):
 def _squared_norm(leaves):
   norm = functools.partial(optax.tree.norm, squared=True)
   return numerics.add_up(norm, leaves)
-

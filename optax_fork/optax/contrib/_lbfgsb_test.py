@@ -229,6 +229,12 @@ class LBFGSBTest(parameterized.TestCase):
     self.assertEqual(x[0], 1)
     self.assertLessEqual(state.info.num_linesearch_steps, 2)
 
+  @parameterized.parameters(0.0, 1.0)
+  def test_slope_is_nan_where_a_direction_is_nan(self, step_size):
+    x, d = jnp.asarray([0.0, 0.5]), jnp.asarray([1.0, _NAN])
+    path = _lbfgsb._Path([x], [d], [(0.0, 1.0)])
+    self.assertTrue(jnp.isnan(path.slope([jnp.ones(2)], step_size)))
+
   @parameterized.named_parameters(
       ('moved', lambda x, value, grad: (x, value, grad), 0),
       ('failed', lambda x, value, grad: (x, value, -grad), 2),
