@@ -69,11 +69,10 @@ def lbfgsb(
   is bounded. After :func:`optax.apply_updates`, each param is within its
   bounds, to the last bit.
 
-  A param is active if the gradient pushes it outwards, and a gradient step
-  :math:`\gamma g` would reach the bound or it is next to it already; here
-  :math:`\gamma` is the step length that the last step suggests. Active params
-  take that step, as far as the bound. All others take a step of L-BFGS, whose
-  memory is cut to them.
+  A param is active if a gradient step :math:`\gamma g` would reach its bound;
+  here :math:`\gamma` is the step length that the last step suggests. Active
+  params take that step, as far as the bound. All others take a step of L-BFGS,
+  whose memory is cut to them.
   The zoom search evaluates the function along the projected path
   :math:`P(w + \eta u)`. Its slope is that of the params which move.
 
@@ -101,9 +100,10 @@ def lbfgsb(
 
   Raises:
     ValueError: if ``memory_size`` is below 1; from ``init`` and ``update``, if
-      a bound is not a prefix of the params, has another shape than its param or
-      is for a complex one, and from ``init``, if it is NaN or if ``lower``
-      exceeds ``upper``. The error names the param.
+      a bound is not a prefix of the params, is a bool, has another shape than
+      its param or is for a complex one, or if the params are integers; and from
+      ``init``, if a bound is NaN or if ``lower`` exceeds ``upper``. The error
+      names the param.
 
   Examples:
 
@@ -143,8 +143,10 @@ def lbfgsb(
     to the bound, inside, and on it a step later.
 
   .. note::
-    If a search finds no decrease, the params stay, ``decrease_error`` is above
-    0, and the next step begins with an empty memory.
+    If a search finds no decrease, or the value or a gradient is not finite, the
+    params stay, ``decrease_error`` is above 0, and the state keeps that value
+    and gradient. After this, and after params were outside, ``memory`` is as
+    ``init`` makes it, so the next step has the bits of a first one.
 
   .. seealso:: the thread `optax#1187
     <https://github.com/google-deepmind/optax/issues/1187>`_.
@@ -183,31 +185,20 @@ def lbfgsb(
       new_aux = linesearch._cast_aux(new_aux, old_aux)
       return new_value, (jax.tree.leaves(new_grad), new_aux)
 
-    end = _search(
-        _Path(x, d, bounds),
-        evaluate,
-        jnp.asarray(value, state.value.dtype),
-        (jax.tree.leaves(old_grad), old_aux),
-        max_linesearch_steps,
+    start = value, (jax.tree.leaves(old_grad), old_aux)
+    one = jnp.ones_like(state.value)
+    has_moved, new_updates, norm, found = _search(
+        _Path(x, d, bounds), evaluate, start, one, max_linesearch_steps
     )
-    new_grad, new_aux = end.grad
-    new_x = [p + u for p, u in zip(x, end.updates)]
-    norm = _largest(_projected_step(new_x, new_grad, bounds))
+    new_grad, new_aux = found.grad
     new_grad = treedef.unflatten(new_grad)
     new_state = LBFGSBState(
-        projected_grad_norm=jnp.where(end.was_outside, jnp.inf, norm),
-        memory=optax.tree.where(
-            end.has_moved, new_memory, memory.init(params)
-        ),
-        learning_rate=end.step_size,
-        value=jnp.where(end.was_outside, jnp.inf, end.value),
-        grad=(new_grad, new_aux) if has_aux else new_grad,
-        info=end.info,
+        norm,
+        optax.tree.where(has_moved, new_memory, memory.init(params)),
+        *found._replace(grad=(new_grad, new_aux) if has_aux else new_grad),
     )
-    return (
-        treedef.unflatten(end.updates),
-        optax.tree.cast_like(new_state, other_tree=state),
-    )
+    new_state = optax.tree.cast_like(new_state, other_tree=state)
+    return treedef.unflatten(new_updates), new_state
 
   if has_aux:
     init_fn, update_fn = linesearch._keep_aux(init_fn, update_fn, aux_like)
@@ -216,14 +207,14 @@ def lbfgsb(
 
 
 class _Path(NamedTuple):
-  """The projected path ``P(x + step_size * d)`` of Bertsekas, section 2."""
+  """The points ``P(x + step_size * d)``: x_k(alpha) in Bertsekas, section 2."""
 
   x: list[Any]
   d: list[Any]
   bounds: list[Any]
 
   def step_to(self, step_size):
-    """Gets the updates that lead to a point of the path."""
+    """Gets the updates that lead to a point."""
     d = optax.tree.cast_like(optax.tree.scale(step_size, self.d), self.x)
     return _bounded(_exact_update, self.bounds, d, self.x)
 
@@ -236,33 +227,30 @@ class _Path(NamedTuple):
 
     return _vdot(grad, _bounded(moving, self.bounds, self.d, self.x))
 
-class _End(NamedTuple):
-  """How a search has ended."""
 
-  has_moved: Any
-  was_outside: Any
-  updates: list[Any]
-  step_size: Any
-  value: Any
-  grad: Any
-  info: linesearch.ZoomLinesearchInfo
-
-
-def _search(path, evaluate, value, grad, max_steps):
+def _search(path, evaluate, start, one, max_steps):
   """Searches along a path for a lower value, by Optax's zoom search.
 
   Args:
     path: where to search.
-    evaluate: gives the value at some params, and the gradient, which is a pair
-      with an auxiliary output.
-    value: the value at the start.
-    grad: the gradient there.
+    evaluate: gives the value at some params, and a pair of the gradient and an
+      auxiliary output.
+    start: what that gives at the start.
+    one: the first step size.
     max_steps: at most that many evaluations.
 
   Returns:
-    The end of the search, which is the start if it has not moved.
+    Whether it has moved, the updates, the largest element of the projected
+    gradient at their end, and the state of the search there.
   """
   init, step, is_going_on = linesearch.zoom_linesearch(max_steps, has_aux=True)
+  value, grad = start
+  was_outside = jnp.any(jnp.asarray([
+      jnp.any(_is_out(p, b)) for p, b in zip(path.x, path.bounds) if b
+  ]))
+  slope = path.slope(grad[0], 0.0)
+  is_known = jnp.isfinite(slope)
+  path = path._replace(d=[jnp.where(is_known, u, 0) for u in path.d])
 
   # The search sees a function of the step size.
   def value_and_slope(step_size):
@@ -271,39 +259,32 @@ def _search(path, evaluate, value, grad, max_steps):
     slope = path.slope(optax.tree.conj(new_grad[0]), step_size)
     return new_value, (slope, new_grad)
 
-  was_outside = jnp.any(jnp.asarray([
-      jnp.any(_is_out(p, b)) for p, b in zip(path.x, path.bounds) if b
-  ]))
-  one, slope = jnp.ones_like(value), path.slope(grad[0], 0.0)
-  is_known = jnp.isfinite(slope)
-  path = path._replace(d=[jnp.where(is_known, u, 0) for u in path.d])
-  start = init(
-      one, 0 * one, value=value, grad=(slope.astype(one.dtype), grad)
-  )
+  slope = slope.astype(one.dtype)
+  first = init(one, 0 * one, value=value, grad=(slope, grad))
   end: Any = jax.lax.while_loop(
       is_going_on,
       functools.partial(step, value_and_grad_fn=value_and_slope, fn_kwargs={}),
-      start._replace(done=was_outside | ~is_known),
+      first._replace(done=was_outside | ~is_known),
   )
   has_moved = (end.safe_stepsize > 0) | (end.decrease_error <= 0)
-  pick = functools.partial(optax.tree.where, has_moved)
-  step_size = pick(end.stepsize, 0.0)
-  info = linesearch.ZoomLinesearchInfo(
+  step_size, value, grad = optax.tree.where(
+      has_moved, (end.stepsize, end.value, end.grad[1]), (0.0, value, grad)
+  )
+  updates = path.step_to(step_size)
+  x = [p + u for p, u in zip(path.x, updates)]
+  # The measure by which Byrd et al. stop (section 6).
+  norm = optax.tree.norm(_projected_step(x, grad[0], path.bounds), ord=jnp.inf)
+  norm, value = [jnp.where(was_outside, jnp.inf, v) for v in (norm, value)]
+  # A step that only moves params inside does not count as a failed search.
+  info = optax.tree.where(was_outside, (0, 0.0, 0.0), (
       end.count, end.decrease_error, end.curvature_error
-  )
-  return _End(
-      has_moved,
-      was_outside,
-      path.step_to(step_size),
-      step_size,
-      pick(end.value, value),
-      pick(end.grad[1], grad),
-      # A step that only moves params inside does not count as a failed search.
-      optax.tree.where(was_outside, optax.tree.zeros_like(info), info),
-  )
+  ))
+  info = linesearch.ZoomLinesearchInfo(*info)
+  found = linesearch.ScaleByZoomLinesearchState(step_size, value, grad, info)
+  return has_moved, updates, norm, found
 
 
-# Outside of jit, each call would trace and compile the two loops again.
+# Outside of jit, each call would trace and compile the loops of L-BFGS again.
 @functools.partial(jax.jit, inline=True)
 def _direction(x, g, bounds, memory):
   """Gets the direction of a step.
@@ -317,25 +298,26 @@ def _direction(x, g, bounds, memory):
   Returns:
     A list like ``x``.
   """
-  s, y = map(
-      jax.tree.leaves, (memory.diff_params_memory, memory.diff_updates_memory)
-  )
+  pairs = memory.diff_params_memory, memory.diff_updates_memory
+  s, y = map(jax.tree.leaves, pairs)
   last = memory.count - 2
+  size = memory.weights_memory.shape[0]
+  last_s, last_y = [[m[last % size] for m in pair] for pair in (s, y)]
 
-  # A gradient step, scaled by the last pair, of what it may have moved.
+  # The step length 1 / theta (Byrd et al., section 3), by what the last step
+  # may have moved.
   full = _projected_step(x, g, bounds)
-  last_s, last_y = [[m[last % m.shape[0]] for m in pair] for pair in (s, y)]
-  last_y = _bounded(lambda _, q, u: jnp.where(u != 0, q, 0), bounds, last_y, full)
+  last_y = _bounded(
+      lambda _, q, u: jnp.where(u != 0, q, 0), bounds, last_y, full
+  )
   curvature = _vdot(last_s, last_y)
   cap = jnp.minimum(1.0, 1.0 / jnp.sqrt(_squared_norm(full)))
   scale = jnp.where(curvature > 0, curvature / _squared_norm(last_y), cap)
-  step = _projected_step(x, [scale * q for q in g], bounds)
 
-  # That makes params active, and those next to a bound (Bertsekas' epsilon).
-  near = 1e-2 * _largest(step)
-
+  # The set of active params (Bertsekas, equation 32), where epsilon is the
+  # length of the gradient step of a param.
   def is_free(b, q, p):
-    reach = jnp.maximum(scale * jnp.abs(q), near)
+    reach = scale * jnp.abs(q)
     return ~((q > 0) & (p - b[0] <= reach) | (q < 0) & (b[1] - p <= reach))
 
   free = [
@@ -343,14 +325,17 @@ def _direction(x, g, bounds, memory):
   ]
   masked = lambda leaves: [jnp.where(m, u, 0) for m, u in zip(free, leaves)]
 
-  # L-BFGS with the free part of each pair. That of `y` is enough, since `s`
-  # meets either it or the gradient.
+  # A matrix that is diagonal in the active params (Bertsekas, section 2): for
+  # the others L-BFGS, with the free part of each pair. That of `y` is enough,
+  # because `s` meets either it or the free part of a vector.
   y = masked(y)
   curvatures = jax.vmap(_vdot)(s, y)
+  # Pairs that are not curved in the free subspace are skipped.
   rhos = jnp.where(curvatures > 0, 1 / curvatures, 0)
   newton = transform._precondition_by_lbfgs(
       masked(g), s, y, rhos, scale, last + 1
   )
+  step = _projected_step(x, [scale * q for q in g], bounds)
   return [jnp.where(m, -v, u) for m, v, u in zip(free, newton, step)]
 
 
@@ -481,8 +466,3 @@ def _vdot(leaves, others):
 def _squared_norm(leaves):
   norm = functools.partial(optax.tree.norm, squared=True)
   return numerics.add_up(norm, leaves)
-
-
-def _largest(leaves):
-  # XLA would repeat this in each kernel that uses it.
-  return jax.lax.optimization_barrier(optax.tree.norm(leaves, ord=jnp.inf))

@@ -165,6 +165,24 @@ class LBFGSBTest(parameterized.TestCase):
             i.num_linesearch_steps for i in (info, its_info)
         ))
 
+  def test_direction_is_that_of_the_free_params(self):
+    """Whatever the others did in the steps that are in the memory."""
+    rng = np.random.default_rng(0)
+    draw = lambda *shape: jnp.asarray(rng.normal(size=shape), jnp.float32)
+    g, s, y = draw(8), draw(5, 8), draw(5, 8)
+    memory = alias.lbfgs(memory_size=5).init(g)[0]._replace(count=8)
+
+    def direction(x, g, s, y, lower):
+      state = memory._replace(diff_params_memory=s, diff_updates_memory=s + y)
+      return _lbfgsb._direction([x], [g], [(lower, _INF)], state)[0]
+
+    lower = jnp.where(g > 0, 0, -_INF)  # The params that it pushes stay at 0.
+    is_free = g <= 0
+    free = [a[..., is_free] for a in (0 * g, g, s, y, lower)]
+    found = direction(0 * g, g, s, y, lower)
+    np.testing.assert_array_equal(found[~is_free], 0.0)
+    np.testing.assert_allclose(found[is_free], direction(*free), rtol=1e-4)
+
   def test_state_has_as_many_arrays_as_that_of_lbfgs(self):
     params = {'x': jnp.ones(1000)}
     size = lambda solver: optax.tree.size(solver.init(params))
@@ -211,6 +229,12 @@ class LBFGSBTest(parameterized.TestCase):
     self.assertEqual(x[0], 1)
     self.assertLessEqual(state.info.num_linesearch_steps, 2)
 
+  @parameterized.parameters(0.0, 1.0)
+  def test_slope_is_nan_where_a_direction_is_nan(self, step_size):
+    x, d = jnp.asarray([0.0, 0.5]), jnp.asarray([1.0, _NAN])
+    path = _lbfgsb._Path([x], [d], [(0.0, 1.0)])
+    self.assertTrue(jnp.isnan(path.slope([jnp.ones(2)], step_size)))
+
   @parameterized.named_parameters(
       ('moved', lambda x, value, grad: (x, value, grad), 0),
       ('failed', lambda x, value, grad: (x, value, -grad), 2),
@@ -223,7 +247,7 @@ class LBFGSBTest(parameterized.TestCase):
       ('nan_params', lambda x, *_: _value_and_grad(x.at[0].set(_NAN)), 2),
   )
   def test_state_after_a_step(self, change, end):
-    """After a step that did not search with success, there is no memory."""
+    """It ends with success (0), by a move inside (1) or with a failure (2)."""
     solver, update = _bounded_solver()
     x = jnp.asarray([0.9, 0.8, 0.7])
     state = fresh = solver.init(x)
@@ -232,8 +256,8 @@ class LBFGSBTest(parameterized.TestCase):
       x += updates
     moved, value, grad = change(*_value_and_grad(x))
     updates, state = update(moved, value, grad, state)
-    is_inside = ~jnp.isnan(moved) & (end != 1)
-    np.testing.assert_array_equal(updates[is_inside & (end == 2)], 0.0)
+    if end == 2:
+      np.testing.assert_array_equal(updates[~np.isnan(moved)], 0.0)
     self.assertEqual(state.info.decrease_error > 0, end == 2)
     self.assertEqual(state.learning_rate > 0, end == 0)
     self.assertEqual(state.memory.count, 0 if end else 4)
