@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import optax
 from optax._src.models import raw_model_test_case
 from optax._src import test_utils
+from optax.masks import _base
 import optax.tree
 
 
@@ -79,6 +80,12 @@ class PathMaskTest(parameterized.TestCase):
     params = {f'w{i}': 0.0 for i in range(50)}
     with self.assertRaisesRegex(ValueError, "'w33', .* and 40 more"):
       optax.masks.by_path('w333')(params)
+
+  def test_paths_are_listed_with_the_nearest_first(self):
+    paths = ['layers/0/weight', 'norm/scale']
+    listed = _base.list_paths(paths, 'norm/scle')
+    self.assertEqual(listed, "'norm/scale', 'layers/0/weight'")
+    self.assertEqual(_base.list_paths([]), 'none')
 
   def test_params_with_holes(self):
     none = _net([None, 1.0], [1.0, None], 1.0)

@@ -1,6 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests for params that are split and joined in `_splitting.py`."""
+"""Tests for params that are taken, split and joined in `_splitting.py`."""
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -42,6 +42,27 @@ def _bools(mask):
   return jax.tree.map(
       lambda m, p: jax.tree.map(lambda _: m, p), bools, _PARAMS
   )
+
+
+class ParamsTest(parameterized.TestCase):
+
+  def test_params(self):
+    model = raw_model_test_case.RawModel.create()
+    params = masks.params(model)
+    self.assertIs(params.weight, model.weight)
+    self.assertIsNone(params.activation)
+    self.assertIsNone(params.num_steps)
+    self.assertIs(masks.params(params), params)
+
+  def test_gradient(self):
+    model = {'w': jnp.array([3.0, 4.0]), 'n': 2, 'f': jnp.tanh}
+
+    def loss(w):
+      return tree.norm(masks.params(model | {'w': w}), squared=True)
+
+    self.assertEqual(loss(model['w']), 25.0)
+    grad = jax.jit(jax.grad(loss))(model['w'])
+    test_utils.assert_trees_all_equal(grad, jnp.array([6.0, 8.0]))
 
 
 class SplitTest(parameterized.TestCase):

@@ -192,12 +192,11 @@ def _search(
     The function. It raises a ``ValueError`` if another optimizer called it in
     the same update for params that the view hides, since that moves them.
   """
-  flat = whole_params.FlatParams(params)
+  flat = whole_params.FlatParams(params, view)
   whole, places = flat.find_whole()
-  shown = views.at_each_leaf(view, params)
-  own = [x for x in zip(places, flat.leaves, shown) if not views.is_hole(x[1])]
-  moved = [n for n, _, x in own if not views.is_hole(x)]
-  still = [n for n, _, x in own if views.is_hole(x)]
+  own = [x for x in zip(flat.is_choosable, flat.is_trained, places) if x[0]]
+  moved = [place for _, is_moved, place in own if is_moved]
+  still = [place for _, is_moved, place in own if not is_moved]
 
   @functools.wraps(value_fn, updated=())
   def search(*args, **kwargs):
