@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resolve and check arguments that are a tree, or a function of the params.
 
-`_masking`, which imports this module and declares its two functions for that,
-tells a tree from a function, and calls the function. What comes of it is
-checked here: it has to be a prefix of the params, whose leaves can be used.
+Which of the two it is, `mask_callable` tells, and `call` calls a function. What
+comes of it has to be a prefix of the params, whose leaves can be used.
 """
 
 from collections.abc import Callable, Collection, Hashable
@@ -34,28 +33,6 @@ MUST_BE_STATIC = (
     ' known inside, such as the shapes and dtypes of the params, with NumPy'
     ' rather than `jax.numpy`'
 )
-
-
-_declared: dict[str, Callable[..., Any]] = {}
-
-
-def tells_functions(fn: Callable[..., bool]) -> Callable[..., bool]:
-  """Declares what tells a function from a mask, by the mask alone, too."""
-
-  def wrapped(mask, params=None):
-    if params is not None:
-      return fn(mask, params)
-    leaves = jax.tree.leaves(mask)
-    return bool(leaves) and all(map(callable, leaves))
-
-  _declared['is_function'] = wrapped
-  return wrapped
-
-
-def resolves(fn: Callable[..., Any]) -> Callable[..., Any]:
-  """Declares what calls a function with the params, or returns a tree."""
-  _declared['resolve'] = notes.of_choice(fn)
-  return _declared['resolve']
 
 
 class Kind(NamedTuple):
@@ -141,7 +118,29 @@ def mask_callable(mask: Any, params: Optional[base.Params] = None) -> bool:
 
   .. seealso:: :func:`optax.masked`
   """
-  return callable(mask) and _declared['is_function'](mask, params)
+  if params is not None:
+    # A mask is a prefix of the params, so a node of it has their type.
+    return callable(mask) and type(mask) is not type(params)
+  leaves = jax.tree.leaves(mask)
+  return callable(mask) and bool(leaves) and all(map(callable, leaves))
+
+
+@notes.of_choice
+def call(tree_or_fn: Any, params: base.Params) -> base.PyTree:
+  """Calls a function of the params, and returns a tree as it is.
+
+  Args:
+    tree_or_fn: see :func:`resolve`.
+    params: the params (or updates). In ``tree_map_params``, where there are no
+      params to choose from, its placeholder.
+
+  Returns:
+    The tree, or the placeholder.
+  """
+  # pylint: disable-next=protected-access
+  if isinstance(params, _state_utils._ParamsPlaceholder):
+    return params
+  return tree_or_fn(params) if mask_callable(tree_or_fn, params) else tree_or_fn
 
 
 def resolve(
@@ -173,7 +172,7 @@ def resolve(
     ValueError: If the tree is not a prefix of the params, or if a leaf can't be
       used.
   """
-  tree = _declared['resolve'](tree_or_fn, params)
+  tree = call(tree_or_fn, params)
   # pylint: disable-next=protected-access
   if isinstance(params, _state_utils._ParamsPlaceholder):
     return params
@@ -375,8 +374,8 @@ def _check_and_map(tree, params, kind, name, is_returned):
       new_leaves.append(kind.leaf_fn(leaf))
     except ValueError as error:
       subtree = treedef.flatten_up_to(params)[len(new_leaves)]
-      if subtree is None:
-        new_leaves.append(None)  # There is no param here to choose.
+      if not jax.tree.leaves(subtree):
+        new_leaves.append(subtree)  # There is no param here to choose.
         continue
       paths = jax.tree_util.tree_leaves_with_path(tree, is_leaf=kind.is_leaf)
       where = jax.tree_util.keystr(paths[len(new_leaves)][0])

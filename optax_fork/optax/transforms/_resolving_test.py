@@ -167,16 +167,15 @@ class ResolveTest(parameterized.TestCase):
 
   @parameterized.parameters(0.5, 'no', 3, jnp.tanh, (np.ones(2),))
   def test_leaf_that_stands_for_no_param(self, leaf):
-    params = {'a': None, 'b': 1.0, 'c': {'d': None}}
+    params = {'a': None, 'b': 1.0, 'c': {'d': None, 'e': ()}}
     mask = {'a': leaf, 'b': True, 'c': leaf}
+    result = _resolving.resolve_mask(mask, params)
+    self.assertEqual(result, params | {'b': True})
+    labels = _resolving.resolve_labels(mask | {'b': 'x'}, params, {'x'})
+    self.assertEqual(labels, params | {'b': 'x'})
+    params['c']['e'] = 2.0
     with self.assertRaisesRegex(ValueError, r"mask\['c'\] is .* booleans"):
       _resolving.resolve_mask(mask, params)
-    mask['c'] = {'d': leaf}
-    result = _resolving.resolve_mask(mask, params)
-    self.assertEqual(result, {'a': None, 'b': True, 'c': {'d': None}})
-    mask |= {'b': 'x'}
-    labels = _resolving.resolve_labels(mask, params, {'x'})
-    self.assertEqual(labels, {'a': None, 'b': 'x', 'c': {'d': None}})
 
   def test_leaf_of_the_params(self):
     params = {'w': jnp.ones(2), 'p': 0.5}
