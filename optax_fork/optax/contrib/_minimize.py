@@ -127,8 +127,13 @@ def minimize(
 ) -> MinimizeResult:
   """Minimizes a loss."""
   view = views.get_view(params)
-  if not any(map(leaf_kinds.is_numeric, jax.tree.leaves(view))):
-    raise ValueError('There are no params.')
+  leaves = jax.tree.leaves(view)
+  is_other = lambda x: leaf_kinds.is_discrete(x) or leaf_kinds.is_static(x)
+  if not leaves or any(map(is_other, leaves)):
+    raise ValueError(
+        'There are no params: these are arrays of floats. Of integers, make'
+        ' some, as `jnp.asarray(params, float)` does.'
+    )
   bounds = None
   if solver is None:
     with seam.running(seam.Call(params, view=view)):
@@ -139,7 +144,8 @@ def minimize(
         ' `solver=optax.contrib.lbfgsb(lower, upper)`, or what wraps it.'
     )
   if view is params:
-    params = jax.tree.map(np.asarray, params)
+    to_array = lambda p: p if hasattr(p, 'dtype') else np.asarray(p)
+    params = jax.tree.map(to_array, params)
   given = fun, params, args, kwargs, bounds, solver
   paths, treedef = jax.tree_util.tree_flatten_with_path(given)
   is_data = [_is_data(keys, leaf) for keys, leaf in paths]
@@ -302,7 +308,7 @@ def _run(
     trials, error = found.info[:2]
     x = update.apply_updates(c.x, _pick(c.x, updates))
     value = jnp.where(trials > 0, found.value, c.value).astype(c.value.dtype)
-    new_grad = found.grad if has_grad else c.grad
+    new_grad = optax.tree.conj(found.grad) if has_grad else c.grad
     norm = _largest(new_grad)
     is_finite = jnp.isfinite(value) & jnp.isfinite(norm)
     has_failed = ~(is_finite & ((error <= 0) | (value < c.value)))
@@ -314,7 +320,7 @@ def _run(
     )
     norm = getattr(found, 'projected_grad_norm', norm).astype(c.norm.dtype)
     change = jnp.abs(c.value - value)
-    is_flat = change <= ftol * jnp.maximum(jnp.abs(value), 1)
+    is_flat = change <= ftol * jnp.maximum(jnp.abs(c.value), jnp.abs(value))
     num_flat = jnp.where(is_flat & ~has_failed, c.num_flat + 1, 0)
     was_finite = jnp.isfinite(c.value) & jnp.isfinite(_largest(c.grad))
     was_finite &= jnp.isfinite(error)
@@ -396,8 +402,13 @@ def _differentiate(solution, loss, primals, tangents):
   slope_of = jax.grad(value_of)
   slopes = slope_of(real, consts)
   if bounds is None:
-    # The gradient exceeds its norm only where a bound holds the param.
-    held = jax.tree.map(lambda g: jnp.abs(g) > end.norm, slopes)
+    # Beyond rounding, the gradient exceeds its norm only where a bound that the
+    # solver knows holds the param.
+    rounding = lambda p: 4 * jnp.finfo(p.dtype).eps * jnp.abs(p)
+    held = jax.tree.map(
+        lambda p, g: jnp.abs(g) > 2 * end.norm + rounding(p),
+        real, list(map(to_real, jax.tree.leaves(end.grad))),
+    )  # fmt: skip
     moved = optax.tree.zeros_like(real)
   else:
     held, moved = [], []
@@ -419,7 +430,7 @@ def _differentiate(solution, loss, primals, tangents):
     return jax.tree.map(jnp.where, held, v, bent)
 
   by = jax.lax.custom_linear_solve(
-      curve, free(optax.tree.scale(-1, right)), _conjugate_gradients,
+      curve, free(optax.tree.scale(-1, right)), _conjugate_residuals,
       symmetric=True,
   )  # fmt: skip
   dots = optax.tree.add(by, moved)
@@ -431,26 +442,32 @@ def _differentiate(solution, loss, primals, tangents):
   return end, zeros._replace(x=x_dot, value=value_dot.astype(end.value.dtype))
 
 
-def _conjugate_gradients(matvec, b):
-  """Solves a symmetric system; where it is singular, by the least solution."""
+def _conjugate_residuals(matvec, b):
+  """Solves a symmetric system, in the least squares where it is singular."""
   dot = optax.tree.vdot
   eps = jnp.finfo(jnp.result_type(*jax.tree.leaves(b))).eps
+  limit = 10 * optax.tree.size(b)
 
   def goes_on(carry):
-    _, _, _, rest, count = carry
-    return (rest > eps**2 * dot(b, b)) & (count < limit)
+    _, r, _, new, _, curvature, largest, count = carry
+    is_left = dot(r, r) > eps**2 * dot(b, b)
+    # What is left is not curved, beyond rounding.
+    is_curved = dot(new, new) > 16 * eps**2 * largest * dot(r, r)
+    return is_left & is_curved & (curvature > 0) & (count < limit)
 
   def step(carry):
-    v, r, p, rest, count = carry
-    q = matvec(p)
-    curvature = dot(p, q)
-    size = jnp.where(curvature > 0, rest / curvature, 0)
+    v, r, p, _, bent, curvature, largest, count = carry
+    size = curvature / dot(bent, bent)
     v = optax.tree.add_scale(v, size, p)
-    r = optax.tree.add_scale(r, -size, q)
-    new = jnp.where(curvature > 0, dot(r, r), 0)
-    p = optax.tree.add_scale(r, new / rest, p)
-    return v, r, p, new, count + 1
+    r = optax.tree.add_scale(r, -size, bent)
+    new = matvec(r)
+    along = dot(r, new)
+    p = optax.tree.add_scale(r, along / curvature, p)
+    bent = optax.tree.add_scale(new, along / curvature, bent)
+    largest = jnp.maximum(largest, dot(new, new) / dot(r, r))
+    return v, r, p, new, bent, along, largest, count + 1
 
-  limit = 10 * optax.tree.size(b)
-  start = optax.tree.zeros_like(b), b, b, dot(b, b), 0
+  new = matvec(b)
+  zeros = optax.tree.zeros_like(b)
+  start = zeros, b, b, new, new, dot(b, new), dot(new, new) / dot(b, b), 0
   return jax.lax.while_loop(goes_on, step, start)[0]
