@@ -6,6 +6,7 @@ The loop knows no solver. It asks the state of the search for the value, the
 gradient and how the search ended.
 """
 
+import collections
 from collections.abc import Callable
 import enum
 import functools
@@ -27,6 +28,9 @@ import optax.tree
 
 # pylint: disable=protected-access
 
+_FLAT_STEPS = 3
+_FLAT = 10
+
 
 class MinimizeStatus(enum.IntEnum):
   """Why :func:`optax.contrib.minimize` stopped."""
@@ -36,15 +40,6 @@ class MinimizeStatus(enum.IntEnum):
   FLAT = 2
   SEARCH_FAILED = 3
   NOT_FINITE = 4
-
-
-_REASONS = (
-    'all steps are used up',
-    'the gradient is small',
-    'the loss is flat',
-    'the search failed',
-    'the loss or its gradient is not finite',
-)
 
 
 class MinimizeResult(NamedTuple):
@@ -57,9 +52,9 @@ class MinimizeResult(NamedTuple):
     grad_norm: the largest element of the gradient, with bounds of the projected
       gradient, ``clip(params - grad, lower, upper) - params``.
     steps: number of steps.
-    evaluations: number of evaluations of the loss, mostly with its gradient.
+    evaluations: number of evaluations of the loss, with or without gradient.
     status: why it stopped, a number of :class:`MinimizeStatus`.
-    state: the state of the solver; after a failed search, a fresh one.
+    state: the state of the solver; after a failed search, a new one.
   """
 
   params: base.Params
@@ -80,34 +75,22 @@ class MinimizeResult(NamedTuple):
   def __repr__(self) -> str:
     if isinstance(self.status, jax.core.Tracer):
       return tuple.__repr__(self)
-    found = np.ravel(self.status)
-    reasons = ', '.join(
-        f'{why}' + f' ({np.sum(found == i)} of {found.size})' * (found.size > 1)
-        for i, why in enumerate(_REASONS) if i in found
-    )  # fmt: skip
-    steps, evaluations = np.sum(self.steps), np.sum(self.evaluations)
-    value, norm = np.max(self.value), np.max(self.grad_norm)
-    most = 'at most ' * (found.size > 1)
+    found = collections.Counter(map(MinimizeStatus, np.ravel(self.status)))
+    is_one = np.ndim(self.status) == 0
+    names = ((s.name.lower().replace('_', ' '), n) for s, n in found.items())
+    reasons = ', '.join(s if is_one else f'{n} times {s}' for s, n in names)
+    most = '' if is_one else 'at most '
     return (
-        f'{reasons}: {steps} steps, {evaluations} evaluations, value'
-        f' {most}{value:.6g}, largest element of the gradient {most}{norm:.2g}'
+        f'{reasons}: {np.sum(self.steps)} steps, {np.sum(self.evaluations)}'
+        f' evaluations, value {most}{np.max(self.value):.7g}, largest element'
+        f' of the gradient {most}{np.max(self.grad_norm):.2g}'
     )
 
 
-class _Progress(NamedTuple):
-  """What the loop carries."""
-
-  x: Any
-  value: Any
-  grad: Any
-  norm: Any
-  state: Any
-  steps: Any
-  evaluations: Any
-  status: Any
-  num_flat: Any  # Flat steps in a row.
-  is_known: Any  # Whether value and gradient are those at `x`.
-  is_fresh: Any  # Whether the state has no memory.
+_Progress = collections.namedtuple(
+    '_Progress',
+    'x value grad norm state steps evaluations failed num_flat is_known is_new',
+)
 
 
 def minimize(
@@ -144,21 +127,19 @@ def minimize(
         ' `solver=optax.contrib.lbfgsb(lower, upper)`, or what wraps it.'
     )
   if view is params:
-    to_array = lambda p: p if hasattr(p, 'dtype') else np.asarray(p)
-    params = jax.tree.map(to_array, params)
+    as_array = lambda p: p if hasattr(p, 'dtype') else np.asarray(p)
+    params = jax.tree.map(as_array, params)
   given = fun, params, args, kwargs, bounds, solver
   paths, treedef = jax.tree_util.tree_flatten_with_path(given)
-  is_data = [_is_data(keys, leaf) for keys, leaf in paths]
-  leaves = [leaf for _, leaf in paths]
-  data = [x if yes else None for x, yes in zip(leaves, is_data)]
-  rest = tuple(None if yes else x for x, yes in zip(leaves, is_data))
+  data = [x if _is_data(keys, x) else None for keys, x in paths]
+  rest = tuple(x if d is None else None for (_, x), d in zip(paths, data))
   static = treedef, rest, tuple(map(type, rest)), has_aux, callback
   x, result = _solve(static, data, gtol, ftol, max_steps)
   return result._replace(params=views.join(x, params))
 
 
 def _is_data(keys, leaf):
-  """Whether a leaf is traced: an array, or a number that is no setting."""
+  """Whether a leaf is traced: an array, or a float that is no setting."""
   if leaf_kinds.is_array(leaf):
     return isinstance(leaf, jax.Array) or leaf_kinds.has_numbers(leaf)
   containers = jax.tree_util.DictKey, jax.tree_util.SequenceKey
@@ -173,27 +154,28 @@ def _solve(static, data, gtol, ftol, max_steps):
   fun, model, args, kwargs, bounds, solver = treedef.unflatten(
       r if d is None else d for d, r in zip(data, rest)
   )
-  # The model is what the solver sees. Its derivatives go by way of the loss.
   view = jax.tree.map(lambda x: x.astype(x.dtype), views.get_view(model))
-  stopped = jax.lax.stop_gradient(view)
-  whole = views.join(stopped, model)
-  gtol, ftol = jax.lax.stop_gradient((gtol, ftol))
+  # Derivatives go by way of the loss, not of what the solver sees.
+  seen, gtol, ftol = jax.lax.stop_gradient((view, gtol, ftol))
+  whole = views.join(seen, model)
   make = lambda bounds: solver or _make_solver(bounds, view)
   found = _search_of(jax.eval_shape(lambda: make(bounds).init(whole)))
   has_grad = views.is_part_of(found.grad, view)
-  x = _pick(found.grad, stopped) if has_grad else stopped
+  x = _pick(found.grad, seen) if has_grad else seen
+  if bounds is not None:
+    x = _project(x, bounds)
 
   def loss(x):
     out = fun(views.join(x, views.join(view, model)), *args, **kwargs)
     return out if has_aux else (out, None)
 
   loss, consts = _hoist(loss, x)
+  stops = gtol, ftol, max_steps
 
   def run(x, bounds, consts):
-    return _run(
-        lambda x: loss(consts, x)[0], x, whole, make(bounds), bounds,
-        gtol, ftol, max_steps, callback, has_grad,
-    )  # fmt: skip
+    value = lambda x: loss(consts, x)[0]
+    solver = make(bounds)
+    return _run(value, x, whole, solver, bounds, stops, callback, has_grad)
 
   run, hidden = _hoist(run, x, bounds, consts)
   solution = jax.custom_jvp(run)
@@ -201,12 +183,17 @@ def _solve(static, data, gtol, ftol, max_steps):
       functools.partial(_differentiate, solution, loss), symbolic_zeros=True
   )
   end = solution(hidden, x, bounds, consts)
-  x = end.x
-  aux = loss(consts, x)[1] if has_aux else None
-  return x, MinimizeResult(
-      None, end.value, aux, end.norm, end.steps, end.evaluations + has_aux,
-      end.status, end.state,
-  )  # fmt: skip
+  finite = jnp.isfinite(end.value)
+  status = jnp.select(
+      [(end.norm <= gtol) & finite, end.failed > 0, end.num_flat >= _FLAT_STEPS],
+      [MinimizeStatus.SMALL_GRADIENT, end.failed, MinimizeStatus.FLAT],
+      MinimizeStatus.STEPS_USED_UP,
+  )
+  aux = loss(consts, end.x)[1] if has_aux else None
+  evaluations = end.evaluations + has_aux
+  return end.x, MinimizeResult(
+      None, end.value, aux, end.norm, end.steps, evaluations, status, end.state
+  )
 
 
 def _hoist(fn, *args):
@@ -224,77 +211,67 @@ def _hoist(fn, *args):
 def _make_solver(bounds, view):
   if all(b is None for b in bounds):
     return alias.lbfgs()
-  treedef = jax.tree.structure(view)
-  return _lbfgsb.lbfgsb(*(
-      treedef.unflatten(None if b is None else b[i] for b in bounds)
-      for i in range(2)
-  ))
+  unflatten = jax.tree.structure(view).unflatten
+  return _lbfgsb.lbfgsb(*(unflatten(b and b[i] for b in bounds) for i in (0, 1)))
 
 
 def _search_of(state):
   """Finds the state of the search in that of the solver."""
   fields = {'value', 'grad', 'info'}
-  is_search = lambda s: fields <= set(getattr(s, '_fields', ()))
-  found = [s for s in jax.tree.leaves(state, is_leaf=is_search) if is_search(s)]
   is_aux = lambda s: isinstance(s, linesearch.LinesearchAuxState)
-  if any(map(is_aux, jax.tree.leaves(state, is_leaf=is_aux))):
-    raise ValueError(
-        'Give `has_aux` to `minimize` only, and a solver that searches without.'
-    )
-  if len(found) != 1 or found[0].grad is None:
+  is_one = lambda s: fields <= set(getattr(s, '_fields', ())) or is_aux(s)
+  found = [s for s in jax.tree.leaves(state, is_leaf=is_one) if is_one(s)]
+  if len(found) != 1 or is_aux(found[0]) or found[0].grad is None:
     raise ValueError(
         'The solver must keep the value and the gradient of one search in its'
         ' state, as `optax.lbfgs()`, `optax.contrib.lbfgsb()` and'
         ' `optax.scale_by_backtracking_linesearch(15, store_grad=True)` do.'
+        ' Give `has_aux` to `minimize` only.'
     )
   return found[0]
 
 
 def _pick(holes, tree):
   """Makes holes in a tree where another one has them."""
-  return jax.tree.map(
-      lambda v, t: v if views.is_hole(v) else t, holes, tree,
-      is_leaf=views.is_hole,
-  )  # fmt: skip
+  pick = lambda hole, x: hole if views.is_hole(hole) else x
+  return jax.tree.map(pick, holes, tree, is_leaf=views.is_hole)
+
+
+def _project(x, bounds):
+  leaves, treedef = jax.tree.flatten(x)
+  clip = lambda b, p: jnp.clip(p, *b)
+  return treedef.unflatten(_lbfgsb._bounded(clip, bounds, leaves))
 
 
 def _largest(tree):
-  return jnp.max(jnp.stack([jnp.max(jnp.abs(x)) for x in jax.tree.leaves(tree)]))
+  return functools.reduce(
+      jnp.maximum, [jnp.max(jnp.abs(x)) for x in jax.tree.leaves(tree)]
+  )
 
 
-def _run(
-    loss, x, whole, solver, bounds, gtol, ftol, max_steps, callback, has_grad
-):
+def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
   """Runs the loop."""
-  if bounds is not None:
-    leaves, treedef = jax.tree.flatten(x)
-    clip = lambda leaves: treedef.unflatten(
-        _lbfgsb._bounded(lambda b, p: jnp.clip(p, *b), bounds, leaves)
-    )
-    x = clip(leaves)
+  gtol, ftol, max_steps = stops
   init = lambda x: solver.init(views.join(x, whole))
-  value_and_grad = jax.value_and_grad(loss)
+  value = jnp.asarray(jnp.inf, jax.eval_shape(loss, x).dtype)
+  ftol = _FLAT * jnp.finfo(value.dtype).eps if ftol is None else ftol
+
+  def get_norm(x, grad, search):
+    if bounds is None:
+      norm = getattr(search, 'projected_grad_norm', _largest(grad))
+    else:
+      moved = _project(optax.tree.sub(x, grad), bounds)
+      norm = _largest(optax.tree.sub(moved, x))
+    return norm.astype(value.dtype)
 
   def evaluate(c):
-    """Begins a round: evaluates where the state does not know the value."""
-    value, grad = value_and_grad(c.x)
-    grad = optax.tree.conj(grad)
-    found = _search_of(c.state)
-    if bounds is None:
-      norm = getattr(found, 'projected_grad_norm', _largest(grad))
-    else:
-      moved = clip(jax.tree.leaves(optax.tree.sub(c.x, grad)))
-      norm = _largest(optax.tree.sub(moved, c.x))
-    norm = norm.astype(c.norm.dtype)
-    is_small = (norm <= gtol) & jnp.isfinite(value)
+    new, grad = jax.value_and_grad(loss)(c.x)
+    grad = optax.tree.cast_like(optax.tree.conj(grad), c.grad)
+    norm = get_norm(c.x, grad, _search_of(c.state))
     return c._replace(
-        value=value.astype(c.value.dtype),
-        grad=optax.tree.cast_like(grad, c.grad),
-        norm=norm,
-        evaluations=c.evaluations + 1,
-        status=jnp.where(is_small, MinimizeStatus.SMALL_GRADIENT, c.status),
+        value=new, grad=grad, norm=norm, evaluations=c.evaluations + 1,
         is_known=True,
-    )
+    )  # fmt: skip
 
   def step(c):
     model = views.join(c.x, whole)
@@ -304,75 +281,56 @@ def _run(
         grad, c.state, model, value=c.value, grad=grad,
         value_fn=lambda model: loss(_pick(c.x, model)),
     )  # fmt: skip
-    found = _search_of(state)
-    trials, error = found.info[:2]
-    x = update.apply_updates(c.x, _pick(c.x, updates))
-    value = jnp.where(trials > 0, found.value, c.value).astype(c.value.dtype)
-    new_grad = optax.tree.conj(found.grad) if has_grad else c.grad
-    norm = _largest(new_grad)
-    is_finite = jnp.isfinite(value) & jnp.isfinite(norm)
-    has_failed = ~(is_finite & ((error <= 0) | (value < c.value)))
-    has_failed &= trials > 0
-    keep = functools.partial(optax.tree.where, has_failed)
-    x, value, new_grad, norm = keep(
-        (c.x, c.value, c.grad, c.norm),
-        (x, value, new_grad, norm.astype(c.norm.dtype)),
+    search = _search_of(state)
+    trials, error = search.info[:2]
+    new = search.value.astype(value.dtype)
+    new_grad = optax.tree.conj(search.grad) if has_grad else c.grad
+    is_finite = jnp.isfinite(new) & jnp.isfinite(_largest(new_grad))
+    is_good = is_finite & ((error <= 0) | (new < c.value))
+    # A step that only moves params inside searches nothing.
+    failed = (trials > 0) & ~is_good
+    moved = update.apply_updates(c.x, _pick(c.x, updates))
+    x = optax.tree.where(failed, c.x, moved)
+    new, grad = optax.tree.where(
+        failed | (trials == 0), (c.value, c.grad), (new, new_grad)
     )
-    norm = getattr(found, 'projected_grad_norm', norm).astype(c.norm.dtype)
-    change = jnp.abs(c.value - value)
-    is_flat = change <= ftol * jnp.maximum(jnp.abs(c.value), jnp.abs(value))
-    num_flat = jnp.where(is_flat & ~has_failed, c.num_flat + 1, 0)
-    was_finite = jnp.isfinite(c.value) & jnp.isfinite(_largest(c.grad))
-    was_finite &= jnp.isfinite(error)
-    status = jnp.select(
-        [
-            (norm <= gtol) & jnp.isfinite(value),
-            has_failed & c.is_fresh & ~was_finite,
-            has_failed & c.is_fresh,
-            num_flat >= _FLAT_STEPS,
-        ],
-        [
-            MinimizeStatus.SMALL_GRADIENT,
-            MinimizeStatus.NOT_FINITE,
-            MinimizeStatus.SEARCH_FAILED,
-            MinimizeStatus.FLAT,
-        ],
-        MinimizeStatus.STEPS_USED_UP,
+    change = jnp.abs(c.value - new)
+    is_flat = change <= ftol * jnp.maximum(jnp.abs(c.value), jnp.abs(new))
+    was_finite = jnp.isfinite(c.value + _largest(c.grad) + error)
+    reason = jnp.where(
+        was_finite, MinimizeStatus.SEARCH_FAILED, MinimizeStatus.NOT_FINITE
     )
+    norm = get_norm(x, grad, search)
     if callback is not None:
-      jax.debug.callback(callback, c.steps + 1, value, norm)
+      jax.debug.callback(callback, c.steps + 1, new, norm)
     return _Progress(
-        x, value, new_grad, norm, state, c.steps + 1, c.evaluations + trials,
-        status, num_flat, (trials > 0) & has_grad & ~has_failed, has_failed,
+        x, new, grad, norm, state, c.steps + 1, c.evaluations + trials,
+        failed=jnp.where(failed & c.is_new, reason, 0),
+        num_flat=jnp.where(is_flat & ~failed, c.num_flat + 1, 0),
+        is_known=(trials > 0) & ~failed & has_grad,
+        is_new=failed,
     )  # fmt: skip
 
   def goes_on(c):
-    is_running = c.status == MinimizeStatus.STEPS_USED_UP
-    return is_running & c.is_known & (c.steps < max_steps)
+    has_steps = c.is_known & (c.steps < max_steps)
+    return has_round(c) & has_steps
 
   def has_round(c):
-    is_running = c.status == MinimizeStatus.STEPS_USED_UP
-    return is_running & (~c.is_known | (c.steps < max_steps))
+    is_small = (c.norm <= gtol) & jnp.isfinite(c.value) & c.is_known
+    is_open = ~is_small & (c.failed == 0) & (c.num_flat < _FLAT_STEPS)
+    return is_open & (~c.is_known | (c.steps < max_steps))
 
-  def round_(c):
+  def go_round(c):
+    """Evaluates where no search has, then goes on until a search fails."""
     c = jax.lax.while_loop(goes_on, step, evaluate(c))
-    state = optax.tree.where(c.is_fresh, init(c.x), c.state)
-    return c._replace(state=state)
+    return c._replace(state=optax.tree.where(c.is_new, init(c.x), c.state))
 
-  state = init(x)
-  found = _search_of(state)
-  value = jnp.asarray(jnp.inf, jax.eval_shape(loss, x).dtype)
-  if ftol is None:
-    ftol = jnp.finfo(value.dtype).eps * 10
-  grad = optax.tree.zeros_like(found.grad if has_grad else x)
-  zero = jnp.zeros((), int)
+  state, zero = init(x), jnp.zeros((), int)
+  grad = optax.tree.zeros_like(_search_of(state).grad if has_grad else x)
   start = _Progress(
       x, value, grad, value, state, zero, zero, zero, zero, False, True
   )
-  return jax.lax.while_loop(has_round, round_, start)
-
-
-_FLAT_STEPS = 3
+  return jax.lax.while_loop(has_round, go_round, start)
 
 
 def _differentiate(solution, loss, primals, tangents):
@@ -385,61 +343,56 @@ def _differentiate(solution, loss, primals, tangents):
         'There is no derivative by what the solver was made of. Give bounds as'
         ' `lower` and `upper`.'
     )
+  zero = jax.custom_derivatives.zero_from_primal
+  full = lambda t, p: zero(p) if is_zero(t) else t
   bound_dots, const_dots = jax.tree.map(
-      lambda t, p: jax.custom_derivatives.zero_from_primal(p) if is_zero(t) else t,
-      dots, [bounds, consts], is_leaf=is_zero,
-  )  # fmt: skip
+      full, dots, [bounds, consts], is_leaf=is_zero
+  )
   end = solution(*primals)
   leaves, treedef = jax.tree.flatten(end.x)
   # A complex param is two real ones.
-  to_real = lambda x: [x.real, x.imag] if jnp.iscomplexobj(x) else [x]
-  real = list(map(to_real, leaves))
+  split = lambda x: (x.real, x.imag) if jnp.iscomplexobj(x) else (x,)
+  split_all = lambda leaves: [part for x in leaves for part in split(x)]
 
-  def value_of(real, consts):
-    leaves = [jax.lax.complex(*p) if len(p) == 2 else p[0] for p in real]
-    return loss(consts, treedef.unflatten(leaves))[0]
-
-  slope_of = jax.grad(value_of)
-  slopes = slope_of(real, consts)
-  if bounds is None:
-    # Beyond rounding, the gradient exceeds its norm only where a bound that the
-    # solver knows holds the param.
-    rounding = lambda p: 4 * jnp.finfo(p.dtype).eps * jnp.abs(p)
-    held = jax.tree.map(
-        lambda p, g: jnp.abs(g) > 2 * end.norm + rounding(p),
-        real, list(map(to_real, jax.tree.leaves(end.grad))),
+  def join(parts):
+    parts = iter(parts)
+    return treedef.unflatten(
+        jax.lax.complex(next(parts), next(parts))
+        if jnp.iscomplexobj(x) else next(parts) for x in leaves
     )  # fmt: skip
-    moved = optax.tree.zeros_like(real)
-  else:
-    held, moved = [], []
-    for (*p,), (*g,), b, dot in zip(real, slopes, bounds, bound_dots):
-      if b is None:
-        held.append([jnp.zeros_like(q, bool) for q in p])
-        moved.append([jnp.zeros_like(q) for q in p])
-        continue
-      low, high = p[0] - g[0] <= b[0], p[0] - g[0] >= b[1]
-      held.append([low | high])
-      moved.append([jnp.where(low, dot[0], jnp.where(high, dot[1], 0))])
-      moved[-1][0] = moved[-1][0].astype(p[0].dtype)
 
-  free = lambda tree: jax.tree.map(lambda h, t: jnp.where(h, 0, t), held, tree)
-  _, right = jax.jvp(slope_of, (real, consts), (moved, const_dots))
-
-  def curve(v):
-    bent = jax.jvp(lambda r: slope_of(r, consts), (real,), (free(v),))[1]
-    return jax.tree.map(jnp.where, held, v, bent)
-
-  by = jax.lax.custom_linear_solve(
-      curve, free(optax.tree.scale(-1, right)), _conjugate_residuals,
-      symmetric=True,
+  value_of = lambda parts, consts: loss(consts, join(parts))[0]
+  slope_of = jax.grad(value_of)
+  x, slopes = map(split_all, (leaves, jax.tree.leaves(end.grad)))
+  # Bounds that only the solver knows hold a param where its gradient exceeds
+  # the norm, beyond rounding.
+  reach = lambda p: 2 * end.norm + 4 * jnp.finfo(p.dtype).eps * jnp.abs(p)
+  held, moved = [], []
+  for i, (p, g) in enumerate(zip(x, slopes)):
+    if bounds is None:
+      low, high, dot = g > reach(p), g < -reach(p), (0, 0)
+    elif len(x) > len(bounds) or bounds[i] is None:
+      low, high, dot = False, False, (0, 0)
+    else:
+      (low, high), dot = bounds[i], bound_dots[i]
+      low, high = p - g <= low, p - g >= high
+    held.append(jnp.broadcast_to(low | high, p.shape))
+    dot = jnp.where(low, dot[0], jnp.where(high, dot[1], 0))
+    moved.append(jnp.broadcast_to(dot, p.shape).astype(p.dtype))
+  choose = functools.partial(jax.tree.map, jnp.where, held)
+  zeros = optax.tree.zeros_like(x)
+  bend = lambda *dots: jax.jvp(slope_of, (x, consts), dots)[1]
+  no_dots = jax.tree.map(zero, consts)
+  right = bend(moved, const_dots)
+  free_dots = jax.lax.custom_linear_solve(
+      lambda v: choose(v, bend(choose(zeros, v), no_dots)),
+      choose(zeros, optax.tree.scale(-1, right)),
+      _conjugate_residuals, symmetric=True,
   )  # fmt: skip
-  dots = optax.tree.add(by, moved)
-  _, value_dot = jax.jvp(value_of, (real, consts), (dots, const_dots))
-  x_dot = treedef.unflatten(
-      [jax.lax.complex(*d) if len(d) == 2 else d[0] for d in dots]
-  )
-  zeros = jax.tree.map(jax.custom_derivatives.zero_from_primal, end)
-  return end, zeros._replace(x=x_dot, value=value_dot.astype(end.value.dtype))
+  dots = optax.tree.add(free_dots, moved)
+  value_dot = jax.jvp(value_of, (x, consts), (dots, const_dots))[1]
+  end_dots = jax.tree.map(zero, end)
+  return end, end_dots._replace(x=join(dots), value=value_dot)
 
 
 def _conjugate_residuals(matvec, b):

@@ -177,15 +177,15 @@ class MinimizeTest(parameterized.TestCase):
       one = run(y)
       np.testing.assert_allclose(found.params[i], one.params, atol=1e-4)
       self.assertEqual(found.steps[i], one.steps)
-    self.assertIn('(3 of 3)', repr(found))
+    self.assertIn('3 times small gradient', repr(found))
 
 
 class StopTest(parameterized.TestCase):
 
   @parameterized.parameters(
-      (Status.SMALL_GRADIENT, {}, 'the gradient is small: '),
-      (Status.STEPS_USED_UP, {'max_steps': 2}, 'steps are used up: 2 steps'),
-      (Status.FLAT, {'ftol': 1e-2, 'gtol': 0.0}, 'the loss is flat'),
+      (Status.SMALL_GRADIENT, {}, 'small gradient: '),
+      (Status.STEPS_USED_UP, {'max_steps': 2}, 'steps used up: 2 steps'),
+      (Status.FLAT, {'ftol': 1e-2, 'gtol': 0.0}, 'flat'),
   )
   def test_reason(self, status, options, text):
     found = minimize(_rosenbrock, np.array([-1.2, 1.0]), **options)
