@@ -108,7 +108,105 @@ def minimize(
     callback: Optional[Callable[..., Any]] = None,
     **kwargs: Any,
 ) -> MinimizeResult:
-  """Minimizes a loss."""
+  r"""Minimizes a loss, from a start to a reason to stop.
+
+  It takes steps of L-BFGS, within bounds if there are any, until the gradient
+  is small, the loss is flat, or a search fails twice. All that runs is one
+  ``while_loop``, also under ``jit``, ``vmap`` and ``scan``.
+
+  The solve stops for the first of these reasons, and ``result.status`` names
+  it:
+
+  - ``SMALL_GRADIENT``: :math:`\max_i |g_i| \leq` ``gtol``. With bounds,
+    :math:`g` is the projected gradient, ``clip(params - grad, lower, upper) -
+    params``. A start may be good enough: then ``steps`` is 0.
+  - ``FLAT``: in each of three steps on end, the loss changed by at most
+    ``ftol * max(abs(before), abs(value))``.
+  - ``SEARCH_FAILED``: no step length was good enough, and none was with an
+    empty memory either, where the solver begins once again. Often, the loss
+    cannot be computed more accurately.
+  - ``NOT_FINITE``: the same, where the loss or its gradient was not finite, at
+    the params or at the last trial. A start where the gradient is NaN stays.
+  - ``STEPS_USED_UP``: ``max_steps`` were taken.
+
+  The first two count as ``result.converged``. Params never move to where the
+  loss or its gradient is not finite.
+
+  Derivatives of the result are those of the minimum, by the implicit function
+  theorem: of ``params``, ``value`` and ``aux`` by the arguments of the loss,
+  what it closes over, ``lower`` and ``upper``, in forward and reverse mode.
+  They are 0 by ``params``, where the solve began. Params at a bound move with
+  the bound only. The formula holds where the gradient is small. Elsewhere you
+  get what it gives at ``result.params``. If the Hessian of the free params is
+  singular, you get the least of the derivatives that keep the gradient small.
+
+  Args:
+    fun: the loss, ``fun(params, *args, **kwargs)``, which returns a scalar.
+    params: where to start: an array, a tree of arrays, a raw model.
+    *args: data, as further arguments of the loss. Arrays are traced, and so are
+      Python floats outside of modules. Integers, functions and all else are as
+      you gave them.
+    lower: the least value of each param, as in :func:`optax.contrib.lbfgsb`. A
+      start outside is moved inside.
+    upper: the greatest value of each param.
+    solver: :func:`optax.lbfgs` by default, with bounds
+      :func:`optax.contrib.lbfgsb`. Or another one with a line search, which may
+      be wrapped, as in ``optax.masked(optax.lbfgs(), mask)``. Params that its
+      search does not see stay as they are. In a chain, nothing may change the
+      gradient in front of the search, nor the updates behind it.
+    gtol: the largest element of the gradient at which to stop.
+    ftol: the relative change of the loss at which to stop. By default, it is
+      10 times the machine epsilon of the loss. 0 never stops, unless the loss
+      does not change at all.
+    max_steps: how many steps to take at most.
+    has_aux: whether the loss returns ``(value, aux)``. The result then has
+      ``aux`` at the last params, at the cost of one more evaluation.
+    callback: called after each step, by :func:`jax.debug.callback`, with
+      ``steps``, ``value`` and ``grad_norm``. To print each hundredth step, look
+      at ``steps``.
+    **kwargs: further arguments of the loss, by their names. Where the loss has
+      an argument that is called as one of the above, give it by its position,
+      or write ``lambda params: fun(params, lower=...)``.
+
+  Returns:
+    A :class:`MinimizeResult`. ``result.params`` is like ``params``, and has
+    arrays in place of Python floats; whatever is not trained is what you gave.
+
+  Raises:
+    ValueError: if ``params`` has no arrays of floats, if bounds don't fit them
+      or come beside a ``solver``, and if the state of the solver does not keep
+      the value and the gradient that its search ended with.
+
+  Examples:
+
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> import optax
+    >>> x = jnp.linspace(0.0, 3.0, 20)
+    >>> y = 2.0 * jnp.exp(-0.7 * x) + 0.1
+    >>> def loss(params, x, y):
+    ...   curve = params['size'] * jnp.exp(-params['rate'] * x)
+    ...   return jnp.sum((curve + params['floor'] - y) ** 2)
+    >>> start = {'size': 1.0, 'rate': 1.0, 'floor': 0.0}
+    >>> result = optax.contrib.minimize(loss, start, x, y, lower=0.0)
+    >>> print(f"{result.params['rate']:.1f}", result.converged)
+    0.7 True
+    >>> fit = lambda y: optax.contrib.minimize(loss, start, x, y).params['rate']
+    >>> jax.grad(fit)(y).shape
+    (20,)
+
+  .. note::
+    As with :func:`jax.jit`, the first call compiles for seconds, and a call
+    with new numbers does not. So make the loss and the solver once: a
+    ``lambda`` or an ``optax.lbfgs()`` that is new in each call compiles anew.
+    What the loss reads beside its arguments, such as a global variable or an
+    attribute of an object, is read when it compiles. The loss is traced once,
+    and compiled three times, for the start, first and further trials of a step
+    (twice with bounds).
+
+  .. seealso:: :func:`optax.contrib.lbfgsb`, and the thread `optax#1187
+    <https://github.com/google-deepmind/optax/issues/1187>`_.
+  """
   view = views.get_view(params)
   leaves = jax.tree.leaves(view)
   is_other = lambda x: leaf_kinds.is_discrete(x) or leaf_kinds.is_static(x)
@@ -367,18 +465,21 @@ def _differentiate(solution, loss, primals, tangents):
   # Bounds that only the solver knows hold a param where its gradient exceeds
   # the norm, beyond rounding.
   reach = lambda p: 2 * end.norm + 4 * jnp.finfo(p.dtype).eps * jnp.abs(p)
+  if bounds is not None:
+    limits, limit_dots = (
+        [b for p, b in zip(leaves, given) for _ in split(p)]
+        for given in (bounds, bound_dots)
+    )
   held, moved = [], []
   for i, (p, g) in enumerate(zip(x, slopes)):
-    if bounds is None:
-      low, high, dot = g > reach(p), g < -reach(p), (0, 0)
-    elif len(x) > len(bounds) or bounds[i] is None:
-      low, high, dot = False, False, (0, 0)
-    else:
-      (low, high), dot = bounds[i], bound_dots[i]
-      low, high = p - g <= low, p - g >= high
-    held.append(jnp.broadcast_to(low | high, p.shape))
-    dot = jnp.where(low, dot[0], jnp.where(high, dot[1], 0))
-    moved.append(jnp.broadcast_to(dot, p.shape).astype(p.dtype))
+    is_low, is_high, (low, high) = g > reach(p), g < -reach(p), (0, 0)
+    if bounds is not None:
+      low, high = limits[i] or (-jnp.inf, jnp.inf)
+      is_low, is_high = p - g <= low, p - g >= high
+      low, high = limit_dots[i] or (0, 0)
+    held.append(is_low | is_high)
+    dot = jnp.where(is_low, low, jnp.where(is_high, high, 0))
+    moved.append(dot.astype(p.dtype))
   choose = functools.partial(jax.tree.map, jnp.where, held)
   zeros = optax.tree.zeros_like(x)
   bend = lambda *dots: jax.jvp(slope_of, (x, consts), dots)[1]
