@@ -120,7 +120,7 @@ def minimize(
   - ``SMALL_GRADIENT``: :math:`\max_i |g_i| \leq` ``gtol``. With bounds,
     :math:`g` is the projected gradient, ``clip(params - grad, lower, upper) -
     params``. A start may be good enough: then ``steps`` is 0.
-  - ``FLAT``: in each of three steps on end, the loss changed by at most
+  - ``FLAT``: in each of three steps on end, the loss changed by less than
     ``ftol * max(abs(before), abs(value))``.
   - ``SEARCH_FAILED``: no step length was good enough, and none was with an
     empty memory either, where the solver begins once again. Often, the loss
@@ -156,8 +156,8 @@ def minimize(
       gradient in front of the search, nor the updates behind it.
     gtol: the largest element of the gradient at which to stop.
     ftol: the relative change of the loss at which to stop. By default, it is
-      10 times the machine epsilon of the loss. 0 never stops, unless the loss
-      does not change at all.
+      10 times the machine epsilon of the loss. With 0, only the gradient stops
+      the solve.
     max_steps: how many steps to take at most.
     has_aux: whether the loss returns ``(value, aux)``. The result then has
       ``aux`` at the last params, at the cost of one more evaluation.
@@ -393,7 +393,7 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
         failed | (trials == 0), (c.value, c.grad), (new, new_grad)
     )
     change = jnp.abs(c.value - new)
-    is_flat = change <= ftol * jnp.maximum(jnp.abs(c.value), jnp.abs(new))
+    is_flat = change < ftol * jnp.maximum(jnp.abs(c.value), jnp.abs(new))
     was_finite = jnp.isfinite(c.value + _largest(c.grad) + error)
     reason = jnp.where(
         was_finite, MinimizeStatus.SEARCH_FAILED, MinimizeStatus.NOT_FINITE
