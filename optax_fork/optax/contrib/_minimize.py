@@ -21,7 +21,6 @@ from optax._src import base
 from optax._src import linesearch
 from optax._src import update
 from optax._src.models import leaf_kinds
-from optax._src.models import seam
 from optax._src.models import views
 from optax.contrib import _lbfgsb
 import optax.tree
@@ -217,8 +216,9 @@ def minimize(
     )
   bounds = None
   if solver is None:
-    with seam.running(seam.Call(params, view=view)):
-      bounds = _lbfgsb._get_bounds(lower, upper, view, check_values=True)
+    get = lambda view: _lbfgsb._get_bounds(lower, upper, view, True)
+    # A transformation is told of the whole params, from which it may choose.
+    bounds = base.GradientTransformation(get, None).init(params)
   elif not (lower is None and upper is None):
     raise ValueError(
         'With a solver of your own, the bounds are its own, too: give'
