@@ -27,8 +27,7 @@ import optax.tree
 
 # pylint: disable=protected-access
 
-_FLAT_STEPS = 3
-_FLAT = 10
+_FLAT_STEPS = 10
 
 
 class MinimizeStatus(enum.IntEnum):
@@ -88,7 +87,8 @@ class MinimizeResult(NamedTuple):
 
 _Progress = collections.namedtuple(
     '_Progress',
-    'x value grad norm state steps evaluations failed num_flat is_known is_new',
+    'x value grad norm state steps evaluations failed least num_flat is_known'
+    ' is_new',
 )
 
 
@@ -119,8 +119,8 @@ def minimize(
   - ``SMALL_GRADIENT``: :math:`\max_i |g_i| \leq` ``gtol``. With bounds,
     :math:`g` is the projected gradient, ``clip(params - grad, lower, upper) -
     params``. A start may be good enough: then ``steps`` is 0.
-  - ``FLAT``: in each of three steps on end, the loss changed by less than
-    ``ftol * max(abs(before), abs(value))``.
+  - ``FLAT``: in ten steps on end, the least loss so far fell by at most
+    ``ftol * abs(loss)``.
   - ``SEARCH_FAILED``: no step length was good enough, and none was with an
     empty memory either, where the solver begins once again. Often, the loss
     cannot be computed more accurately.
@@ -154,9 +154,8 @@ def minimize(
       search does not see stay as they are. In a chain, nothing may change the
       gradient in front of the search, nor the updates behind it.
     gtol: the largest element of the gradient at which to stop.
-    ftol: the relative change of the loss at which to stop. By default, it is
-      10 times the machine epsilon of the loss. With 0, only the gradient stops
-      the solve.
+    ftol: how much of itself the loss has to fall in ten steps, else it is flat.
+      By default, it is the machine epsilon of the loss.
     max_steps: how many steps to take at most.
     has_aux: whether the loss returns ``(value, aux)``. The result then has
       ``aux`` at the last params, at the cost of one more evaluation.
@@ -352,7 +351,7 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
   gtol, ftol, max_steps = stops
   init = lambda x: solver.init(views.join(x, whole))
   value = jnp.asarray(jnp.inf, jax.eval_shape(loss, x).dtype)
-  ftol = _FLAT * jnp.finfo(value.dtype).eps if ftol is None else ftol
+  ftol = jnp.finfo(value.dtype).eps if ftol is None else ftol
 
   def get_norm(x, grad, search):
     if bounds is None:
@@ -392,8 +391,7 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
     new, grad = optax.tree.where(
         failed | (trials == 0), (c.value, c.grad), (new, new_grad)
     )
-    change = jnp.abs(c.value - new)
-    is_flat = change < ftol * jnp.maximum(jnp.abs(c.value), jnp.abs(new))
+    has_fallen = c.least - new > ftol * jnp.abs(new)
     was_finite = jnp.isfinite(c.value + _largest(c.grad) + error)
     reason = jnp.where(
         was_finite, MinimizeStatus.SEARCH_FAILED, MinimizeStatus.NOT_FINITE
@@ -404,7 +402,8 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
     return _Progress(
         x, new, grad, norm, state, c.steps + 1, c.evaluations + trials,
         failed=jnp.where(failed & c.is_new, reason, 0),
-        num_flat=jnp.where(is_flat & ~failed, c.num_flat + 1, 0),
+        least=jnp.where(has_fallen, new, c.least).astype(value.dtype),
+        num_flat=jnp.where(has_fallen, 0, c.num_flat + 1),
         is_known=(trials > 0) & ~failed & has_grad,
         is_new=failed,
     )  # fmt: skip
@@ -426,7 +425,7 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
   state, zero = init(x), jnp.zeros((), int)
   grad = optax.tree.zeros_like(_search_of(state).grad if has_grad else x)
   start = _Progress(
-      x, value, grad, value, state, zero, zero, zero, zero, False, True
+      x, value, grad, value, state, zero, zero, zero, value, zero, False, True
   )
   return jax.lax.while_loop(has_round, go_round, start)
 
