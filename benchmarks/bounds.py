@@ -10,7 +10,6 @@ from benchmarks import solves
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 # Libraries are imported where they are used, since each may be missing.
 # pylint: disable=import-outside-toplevel
@@ -70,11 +69,8 @@ def _compiled(solve: Callable[[Any], Any], problem: Problem) -> engine.Ready:
 
 
 def _fork(problem: Problem) -> engine.Ready:
-  solver = optax.contrib.lbfgsb(problem.lower, problem.upper, _MEMORY)
-  norm = lambda state: optax.tree.get(state, 'projected_grad_norm')
-  is_far = lambda state: norm(state) > solves.TOLERANCE
-  solve = solves.solve_with(optax, solver, problem.value, is_far)
-  return _compiled(solve, problem)
+  bounds = dict(lower=problem.lower, upper=problem.upper)
+  return _compiled(solves.by_call(problem.value, **bounds), problem)
 
 
 def _scipy(problem: Problem) -> engine.Ready:

@@ -95,28 +95,45 @@ def _ready(solve: Callable[[Any], Any], problem: Problem) -> engine.Ready:
   return checked(run, jax.jit(jax.grad(problem.value)))
 
 
-def solve_with(
-    optax: Any, solver: Any, value: Callable[[Any], Any], is_far: Any
+def by_call(
+    value: Callable[[Any], Any], solver: Any = None, **bounds: Any
 ) -> Callable[[Any], Any]:
-  """Gets a function from a start to params, iterations and evaluations.
+  """Gets a function from a start to params, iterations and evaluations."""
+  import optax
 
-  Args:
-    optax: the library.
-    solver: its solver.
-    value: the function to minimize.
-    is_far: tells of a state whether to go on.
-  """
-  value_and_grad = optax.value_and_grad_from_state(value)
+  def solve(start):
+    result = optax.contrib.minimize(
+        value, start, solver=solver, gtol=TOLERANCE, ftol=0.0, max_steps=_MANY,
+        **bounds,
+    )  # fmt: skip
+    return result.params, result.steps, result.evaluations
+
+  return solve
+
+
+def _fork(problem: Problem, flat=False) -> engine.Ready:
+  import optax
+
+  solver = optax.flatten(optax.lbfgs()) if flat else None
+  return _ready(by_call(problem.value, solver), problem)
+
+
+def _pristine(problem: Problem) -> engine.Ready:
+  """Solves by a loop as users of Optax write it."""
+  optax = engine.optax_of(engine.PRISTINE)
+  solver = optax.lbfgs(memory_size=_MEMORY)
+  value_and_grad = optax.value_and_grad_from_state(problem.value)
 
   def unfinished(carry):
     _, state, iterations, _ = carry
-    return (iterations < _MANY) & (is_far(state) | (iterations == 0))
+    is_far = _largest(optax.tree.get(state, 'grad')) > TOLERANCE
+    return (iterations < _MANY) & (is_far | (iterations == 0))
 
   def step(carry):
     params, state, iterations, evaluations = carry
     loss, grads = value_and_grad(params, state=state)
     updates, state = solver.update(
-        grads, state, params, value=loss, grad=grads, value_fn=value
+        grads, state, params, value=loss, grad=grads, value_fn=problem.value
     )
     params = optax.apply_updates(params, updates)
     searched = optax.tree.get(state, 'info').num_linesearch_steps
@@ -128,15 +145,7 @@ def solve_with(
     params, _, *numbers = jax.lax.while_loop(unfinished, step, first)
     return params, *numbers
 
-  return solve
-
-
-def _optax(library: str, problem: Problem, flat=False) -> engine.Ready:
-  optax = engine.optax_of(library)
-  solver = optax.lbfgs(memory_size=_MEMORY)
-  solver = optax.flatten(solver) if flat else solver
-  is_far = lambda state: _largest(optax.tree.get(state, 'grad')) > TOLERANCE
-  return _ready(solve_with(optax, solver, problem.value, is_far), problem)
+  return _ready(solve, problem)
 
 
 def _batch(library: str) -> engine.Ready:
@@ -214,9 +223,9 @@ def _optimistix(problem: Problem) -> engine.Ready:
 
 
 _SOLVERS = {
-    engine.FORK: functools.partial(_optax, engine.FORK),
-    engine.PRISTINE: functools.partial(_optax, engine.PRISTINE),
-    'fork, flatten': functools.partial(_optax, engine.FORK, flat=True),
+    engine.FORK: _fork,
+    engine.PRISTINE: _pristine,
+    'fork, flatten': functools.partial(_fork, flat=True),
     'jaxopt': _jaxopt,
     'optimistix': _optimistix,
 }

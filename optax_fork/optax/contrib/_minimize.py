@@ -1,0 +1,526 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A whole solve in one call.
+
+The loop knows no solver. It asks the state of the search for the value, the
+gradient and how the search ended.
+"""
+
+import collections
+from collections.abc import Callable
+import enum
+import functools
+from typing import Any, NamedTuple, Optional
+
+import jax
+from jax.extend import core
+import jax.numpy as jnp
+import numpy as np
+from optax._src import alias
+from optax._src import base
+from optax._src import linesearch
+from optax._src import update
+from optax._src.models import leaf_kinds
+from optax._src.models import views
+from optax.contrib import _lbfgsb
+import optax.tree
+
+# pylint: disable=protected-access
+
+_FLAT_STEPS = 10
+
+
+class MinimizeStatus(enum.IntEnum):
+  """Why :func:`optax.contrib.minimize` stopped."""
+
+  STEPS_USED_UP = 0
+  SMALL_GRADIENT = 1
+  FLAT = 2
+  SEARCH_FAILED = 3
+  NOT_FINITE = 4
+
+
+class MinimizeResult(NamedTuple):
+  """What :func:`optax.contrib.minimize` found, printed as one line.
+
+  Attributes:
+    params: the params, as they were given, with what was trained replaced.
+    value: the loss at these params.
+    aux: the auxiliary output at these params, None without ``has_aux``.
+    grad_norm: the largest element of the gradient, with bounds of the projected
+      gradient, ``clip(params - grad, lower, upper) - params``.
+    steps: number of steps.
+    evaluations: number of evaluations of the loss, with or without gradient.
+    status: why it stopped, a number of :class:`MinimizeStatus`.
+    state: the state of the solver; after a failed search, a new one.
+  """
+
+  params: base.Params
+  value: jax.typing.ArrayLike
+  aux: Any
+  grad_norm: jax.typing.ArrayLike
+  steps: jax.typing.ArrayLike
+  evaluations: jax.typing.ArrayLike
+  status: jax.typing.ArrayLike
+  state: base.OptState
+
+  @property
+  def converged(self) -> jax.Array:
+    """Whether the gradient is small or the loss is flat."""
+    small, flat = MinimizeStatus.SMALL_GRADIENT, MinimizeStatus.FLAT
+    return (self.status == small) | (self.status == flat)
+
+  def __repr__(self) -> str:
+    if isinstance(self.status, jax.core.Tracer):
+      return tuple.__repr__(self)
+    found = collections.Counter(map(MinimizeStatus, np.ravel(self.status)))
+    is_one = np.ndim(self.status) == 0
+    names = ((s.name.lower().replace('_', ' '), n) for s, n in found.items())
+    reasons = ', '.join(s if is_one else f'{n} times {s}' for s, n in names)
+    most = '' if is_one else 'at most '
+    return (
+        f'{reasons}: {np.sum(self.steps)} steps, {np.sum(self.evaluations)}'
+        f' evaluations, value {most}{np.max(self.value):.7g}, largest element'
+        f' of the gradient {most}{np.max(self.grad_norm):.2g}'
+    )
+
+
+_Progress = collections.namedtuple(
+    '_Progress',
+    'x value grad norm state steps evaluations failed least num_flat is_known'
+    ' is_new',
+)
+
+
+def minimize(
+    fun: Callable[..., Any],
+    params: base.Params,
+    /,
+    *args: Any,
+    lower: Any = None,
+    upper: Any = None,
+    solver: Optional[base.GradientTransformationExtraArgs] = None,
+    gtol: jax.typing.ArrayLike = 1e-5,
+    ftol: Optional[jax.typing.ArrayLike] = None,
+    max_steps: jax.typing.ArrayLike = 1000,
+    has_aux: bool = False,
+    callback: Optional[Callable[..., Any]] = None,
+    **kwargs: Any,
+) -> MinimizeResult:
+  r"""Minimizes a loss, from a start to a reason to stop.
+
+  It takes steps of L-BFGS, within bounds if there are any, until the gradient
+  is small, the loss is flat, or a search fails twice. All that runs is one
+  ``while_loop``, also under ``jit``, ``vmap`` and ``scan``.
+
+  The solve stops for the first of these reasons, and ``result.status`` names
+  it:
+
+  - ``SMALL_GRADIENT``: :math:`\max_i |g_i| \leq` ``gtol``. With bounds,
+    :math:`g` is the projected gradient, ``clip(params - grad, lower, upper) -
+    params``. A start may be good enough: then ``steps`` is 0.
+  - ``FLAT``: in ten steps on end, the least loss so far fell by at most
+    ``ftol * abs(loss)``.
+  - ``SEARCH_FAILED``: no step length was good enough, and none was with an
+    empty memory either, where the solver begins once again. Often, the loss
+    cannot be computed more accurately.
+  - ``NOT_FINITE``: the same, where the loss or its gradient was not finite, at
+    the params or at the last trial. A start where the gradient is NaN stays.
+  - ``STEPS_USED_UP``: ``max_steps`` were taken.
+
+  The first two count as ``result.converged``. Params never move to where the
+  loss or its gradient is not finite.
+
+  Derivatives of the result are those of the minimum, by the implicit function
+  theorem: of ``params``, ``value`` and ``aux`` by the arguments of the loss,
+  what it closes over, ``lower`` and ``upper``, in forward and reverse mode.
+  They are 0 by ``params``, where the solve began. Params at a bound move with
+  the bound only. The formula holds where the gradient is small. Elsewhere you
+  get what it gives at ``result.params``. If the Hessian of the free params is
+  singular, you get the least of the derivatives that keep the gradient small.
+
+  Args:
+    fun: the loss, ``fun(params, *args, **kwargs)``, which returns a scalar.
+    params: where to start: an array, a tree of arrays, a raw model.
+    *args: data, as further arguments of the loss. Arrays are traced, and so are
+      Python floats outside of modules. Integers, functions and all else are as
+      you gave them.
+    lower: the least value of each param, as in :func:`optax.contrib.lbfgsb`. A
+      start outside is moved inside.
+    upper: the greatest value of each param.
+    solver: :func:`optax.lbfgs` by default, with bounds
+      :func:`optax.contrib.lbfgsb`. Or another one with a line search, which may
+      be wrapped, as in ``optax.masked(optax.lbfgs(), mask)``. Params that its
+      search does not see stay as they are. In a chain, nothing may change the
+      gradient in front of the search, nor the updates behind it.
+    gtol: the largest element of the gradient at which to stop.
+    ftol: how much of itself the loss has to fall in ten steps, else it is flat.
+      By default, it is the machine epsilon of the loss.
+    max_steps: how many steps to take at most.
+    has_aux: whether the loss returns ``(value, aux)``. The result then has
+      ``aux`` at the last params, at the cost of one more evaluation.
+    callback: called after each step, by :func:`jax.debug.callback`, with
+      ``steps``, ``value`` and ``grad_norm``. To print each hundredth step, look
+      at ``steps``.
+    **kwargs: further arguments of the loss, by their names. Where the loss has
+      an argument that is called as one of the above, give it by its position,
+      or write ``lambda params: fun(params, lower=...)``.
+
+  Returns:
+    A :class:`MinimizeResult`. ``result.params`` is like ``params``, and has
+    arrays in place of Python floats; whatever is not trained is what you gave.
+
+  Raises:
+    ValueError: if ``params`` has no arrays of floats, if bounds don't fit them
+      or come beside a ``solver``, and if the state of the solver does not keep
+      the value and the gradient that its search ended with.
+
+  Examples:
+
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> import optax
+    >>> x = jnp.linspace(0.0, 3.0, 20)
+    >>> y = 2.0 * jnp.exp(-0.7 * x) + 0.1
+    >>> def loss(params, x, y):
+    ...   curve = params['size'] * jnp.exp(-params['rate'] * x)
+    ...   return jnp.sum((curve + params['floor'] - y) ** 2)
+    >>> start = {'size': 1.0, 'rate': 1.0, 'floor': 0.0}
+    >>> result = optax.contrib.minimize(loss, start, x, y, lower=0.0)
+    >>> print(f"{result.params['rate']:.1f}", result.converged)
+    0.7 True
+    >>> fit = lambda y: optax.contrib.minimize(loss, start, x, y).params['rate']
+    >>> jax.grad(fit)(y).shape
+    (20,)
+
+  .. note::
+    As with :func:`jax.jit`, the first call compiles for seconds, and a call
+    with new numbers does not. So make the loss and the solver once: a
+    ``lambda`` or an ``optax.lbfgs()`` that is new in each call compiles anew.
+    What the loss reads beside its arguments, such as a global variable or an
+    attribute of an object, is read when it compiles. The loss is traced once,
+    and compiled three times, for the start, first and further trials of a step
+    (twice with bounds).
+
+  .. seealso:: :func:`optax.contrib.lbfgsb`, and the thread `optax#1187
+    <https://github.com/google-deepmind/optax/issues/1187>`_.
+  """
+  view = views.get_view(params)
+  leaves = jax.tree.leaves(view)
+  is_other = lambda x: leaf_kinds.is_discrete(x) or leaf_kinds.is_static(x)
+  if not leaves or any(map(is_other, leaves)):
+    raise ValueError(
+        'There are no params: these are arrays of floats. Of integers, make'
+        ' some, as `jnp.asarray(params, float)` does.'
+    )
+  bounds = None
+  if solver is None:
+    get = lambda view: _lbfgsb._get_bounds(lower, upper, view, True)
+    # A transformation is told of the whole params, from which it may choose.
+    bounds = base.GradientTransformation(get, None).init(params)
+  elif not (lower is None and upper is None):
+    raise ValueError(
+        'With a solver of your own, the bounds are its own, too: give'
+        ' `solver=optax.contrib.lbfgsb(lower, upper)`, or what wraps it.'
+    )
+  if view is params:
+    as_array = lambda p: p if hasattr(p, 'dtype') else np.asarray(p)
+    params = jax.tree.map(as_array, params)
+  given = fun, params, args, kwargs, bounds, solver
+  paths, treedef = jax.tree_util.tree_flatten_with_path(given)
+  data = [x if _is_data(keys, x) else None for keys, x in paths]
+  rest = tuple(x if d is None else None for (_, x), d in zip(paths, data))
+  static = treedef, rest, tuple(map(type, rest)), has_aux, callback
+  x, result = _solve(static, data, gtol, ftol, max_steps)
+  return result._replace(params=views.join(x, params))
+
+
+def _is_data(keys, leaf):
+  """Whether a leaf is traced: an array, or a float that is no setting."""
+  if leaf_kinds.is_array(leaf):
+    return isinstance(leaf, jax.Array) or leaf_kinds.has_numbers(leaf)
+  containers = jax.tree_util.DictKey, jax.tree_util.SequenceKey
+  is_in_module = not all(isinstance(key, containers) for key in keys)
+  return isinstance(leaf, (float, complex)) and not is_in_module
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _solve(static, data, gtol, ftol, max_steps):
+  """Solves, with what is traced apart from what is not."""
+  treedef, rest, _, has_aux, callback = static
+  fun, model, args, kwargs, bounds, solver = treedef.unflatten(
+      r if d is None else d for d, r in zip(data, rest)
+  )
+  view = jax.tree.map(lambda x: x.astype(x.dtype), views.get_view(model))
+  # Derivatives go by way of the loss, not of what the solver sees.
+  seen, gtol, ftol = jax.lax.stop_gradient((view, gtol, ftol))
+  whole = views.join(seen, model)
+  make = lambda bounds: solver or _make_solver(bounds, view)
+  found = _search_of(jax.eval_shape(lambda: make(bounds).init(whole)))
+  has_grad = views.is_part_of(found.grad, view)
+  x = _pick(found.grad, seen) if has_grad else seen
+  if bounds is not None:
+    x = _project(x, bounds)
+
+  def loss(x):
+    out = fun(views.join(x, views.join(view, model)), *args, **kwargs)
+    return out if has_aux else (out, None)
+
+  loss, consts = _hoist(loss, x)
+  stops = gtol, ftol, max_steps
+
+  def run(x, bounds, consts):
+    value = lambda x: loss(consts, x)[0]
+    solver = make(bounds)
+    return _run(value, x, whole, solver, bounds, stops, callback, has_grad)
+
+  run, hidden = _hoist(run, x, bounds, consts)
+  solution = jax.custom_jvp(run)
+  solution.defjvp(
+      functools.partial(_differentiate, solution, loss), symbolic_zeros=True
+  )
+  end = solution(hidden, x, bounds, consts)
+  finite = jnp.isfinite(end.value)
+  status = jnp.select(
+      [(end.norm <= gtol) & finite, end.failed > 0, end.num_flat >= _FLAT_STEPS],
+      [MinimizeStatus.SMALL_GRADIENT, end.failed, MinimizeStatus.FLAT],
+      MinimizeStatus.STEPS_USED_UP,
+  )
+  aux = loss(consts, end.x)[1] if has_aux else None
+  evaluations = end.evaluations + has_aux
+  return end.x, MinimizeResult(
+      None, end.value, aux, end.norm, end.steps, evaluations, status, end.state
+  )
+
+
+def _hoist(fn, *args):
+  """Gets a function whose first argument is what it closes over, and that."""
+  jaxpr, out = jax.make_jaxpr(fn, return_shape=True)(*args)
+
+  def hoisted(consts, *args):
+    closed = core.ClosedJaxpr(jaxpr.jaxpr, consts)
+    leaves = core.jaxpr_as_fun(closed)(*jax.tree.leaves(args))
+    return jax.tree.unflatten(jax.tree.structure(out), leaves)
+
+  return hoisted, jaxpr.consts
+
+
+def _make_solver(bounds, view):
+  if all(b is None for b in bounds):
+    return alias.lbfgs()
+  unflatten = jax.tree.structure(view).unflatten
+  return _lbfgsb.lbfgsb(*(unflatten(b and b[i] for b in bounds) for i in (0, 1)))
+
+
+def _search_of(state):
+  """Finds the state of the search in that of the solver."""
+  fields = {'value', 'grad', 'info'}
+  is_aux = lambda s: isinstance(s, linesearch.LinesearchAuxState)
+  is_one = lambda s: fields <= set(getattr(s, '_fields', ())) or is_aux(s)
+  found = [s for s in jax.tree.leaves(state, is_leaf=is_one) if is_one(s)]
+  if len(found) != 1 or is_aux(found[0]) or found[0].grad is None:
+    raise ValueError(
+        'The solver must keep the value and the gradient of one search in its'
+        ' state, as `optax.lbfgs()`, `optax.contrib.lbfgsb()` and'
+        ' `optax.scale_by_backtracking_linesearch(15, store_grad=True)` do.'
+        ' Give `has_aux` to `minimize` only.'
+    )
+  return found[0]
+
+
+def _pick(holes, tree):
+  """Makes holes in a tree where another one has them."""
+  pick = lambda hole, x: hole if views.is_hole(hole) else x
+  return jax.tree.map(pick, holes, tree, is_leaf=views.is_hole)
+
+
+def _project(x, bounds):
+  leaves, treedef = jax.tree.flatten(x)
+  clip = lambda b, p: jnp.clip(p, *b)
+  return treedef.unflatten(_lbfgsb._bounded(clip, bounds, leaves))
+
+
+def _largest(tree):
+  return functools.reduce(
+      jnp.maximum, [jnp.max(jnp.abs(x)) for x in jax.tree.leaves(tree)]
+  )
+
+
+def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
+  """Runs the loop."""
+  gtol, ftol, max_steps = stops
+  init = lambda x: solver.init(views.join(x, whole))
+  value = jnp.asarray(jnp.inf, jax.eval_shape(loss, x).dtype)
+  ftol = jnp.finfo(value.dtype).eps if ftol is None else ftol
+
+  def get_norm(x, grad, search):
+    if bounds is None:
+      norm = getattr(search, 'projected_grad_norm', _largest(grad))
+    else:
+      moved = _project(optax.tree.sub(x, grad), bounds)
+      norm = _largest(optax.tree.sub(moved, x))
+    return norm.astype(value.dtype)
+
+  def evaluate(c):
+    new, grad = jax.value_and_grad(loss)(c.x)
+    grad = optax.tree.cast_like(optax.tree.conj(grad), c.grad)
+    norm = get_norm(c.x, grad, _search_of(c.state))
+    return c._replace(
+        value=new, grad=grad, norm=norm, evaluations=c.evaluations + 1,
+        is_known=True,
+    )  # fmt: skip
+
+  def step(c):
+    model = views.join(c.x, whole)
+    zeros = optax.tree.zeros_like(views.get_view(whole))
+    grad = views.join(optax.tree.cast_like(c.grad, c.x), zeros)
+    updates, state = solver.update(
+        grad, c.state, model, value=c.value, grad=grad,
+        value_fn=lambda model: loss(_pick(c.x, model)),
+    )  # fmt: skip
+    search = _search_of(state)
+    trials, error = search.info[:2]
+    new = search.value.astype(value.dtype)
+    new_grad = optax.tree.conj(search.grad) if has_grad else c.grad
+    is_finite = jnp.isfinite(new) & jnp.isfinite(_largest(new_grad))
+    is_good = is_finite & ((error <= 0) | (new < c.value))
+    # A step that only moves params inside searches nothing.
+    failed = (trials > 0) & ~is_good
+    moved = update.apply_updates(c.x, _pick(c.x, updates))
+    x = optax.tree.where(failed, c.x, moved)
+    new, grad = optax.tree.where(
+        failed | (trials == 0), (c.value, c.grad), (new, new_grad)
+    )
+    has_fallen = c.least - new > ftol * jnp.abs(new)
+    was_finite = jnp.isfinite(c.value + _largest(c.grad) + error)
+    reason = jnp.where(
+        was_finite, MinimizeStatus.SEARCH_FAILED, MinimizeStatus.NOT_FINITE
+    )
+    norm = get_norm(x, grad, search)
+    if callback is not None:
+      jax.debug.callback(callback, c.steps + 1, new, norm)
+    return _Progress(
+        x, new, grad, norm, state, c.steps + 1, c.evaluations + trials,
+        failed=jnp.where(failed & c.is_new, reason, 0),
+        least=jnp.where(has_fallen, new, c.least).astype(value.dtype),
+        num_flat=jnp.where(has_fallen, 0, c.num_flat + 1),
+        is_known=(trials > 0) & ~failed & has_grad,
+        is_new=failed,
+    )  # fmt: skip
+
+  def goes_on(c):
+    has_steps = c.is_known & (c.steps < max_steps)
+    return has_round(c) & has_steps
+
+  def has_round(c):
+    is_small = (c.norm <= gtol) & jnp.isfinite(c.value) & c.is_known
+    is_open = ~is_small & (c.failed == 0) & (c.num_flat < _FLAT_STEPS)
+    return is_open & (~c.is_known | (c.steps < max_steps))
+
+  def go_round(c):
+    """Evaluates where no search has, then goes on until a search fails."""
+    c = jax.lax.while_loop(goes_on, step, evaluate(c))
+    return c._replace(state=optax.tree.where(c.is_new, init(c.x), c.state))
+
+  state, zero = init(x), jnp.zeros((), int)
+  grad = optax.tree.zeros_like(_search_of(state).grad if has_grad else x)
+  start = _Progress(
+      x, value, grad, value, state, zero, zero, zero, value, zero, False, True
+  )
+  return jax.lax.while_loop(has_round, go_round, start)
+
+
+def _differentiate(solution, loss, primals, tangents):
+  """Differentiates the minimum, by the implicit function theorem."""
+  _, _, bounds, consts = primals
+  hidden_dots, _, *dots = tangents
+  is_zero = lambda t: isinstance(t, jax.custom_derivatives.SymbolicZero)
+  if not all(map(is_zero, jax.tree.leaves(hidden_dots, is_leaf=is_zero))):
+    raise ValueError(
+        'There is no derivative by what the solver was made of. Give bounds as'
+        ' `lower` and `upper`.'
+    )
+  zero = jax.custom_derivatives.zero_from_primal
+  full = lambda t, p: zero(p) if is_zero(t) else t
+  bound_dots, const_dots = jax.tree.map(
+      full, dots, [bounds, consts], is_leaf=is_zero
+  )
+  end = solution(*primals)
+  leaves, treedef = jax.tree.flatten(end.x)
+  # A complex param is two real ones.
+  split = lambda x: (x.real, x.imag) if jnp.iscomplexobj(x) else (x,)
+  split_all = lambda leaves: [part for x in leaves for part in split(x)]
+
+  def join(parts):
+    parts = iter(parts)
+    return treedef.unflatten(
+        jax.lax.complex(next(parts), next(parts))
+        if jnp.iscomplexobj(x) else next(parts) for x in leaves
+    )  # fmt: skip
+
+  value_of = lambda parts, consts: loss(consts, join(parts))[0]
+  slope_of = jax.grad(value_of)
+  x, slopes = map(split_all, (leaves, jax.tree.leaves(end.grad)))
+  # Bounds that only the solver knows hold a param where its gradient exceeds
+  # the norm, beyond rounding.
+  reach = lambda p: 2 * end.norm + 4 * jnp.finfo(p.dtype).eps * jnp.abs(p)
+  if bounds is not None:
+    limits, limit_dots = (
+        [b for p, b in zip(leaves, given) for _ in split(p)]
+        for given in (bounds, bound_dots)
+    )
+  held, moved = [], []
+  for i, (p, g) in enumerate(zip(x, slopes)):
+    is_low, is_high, (low, high) = g > reach(p), g < -reach(p), (0, 0)
+    if bounds is not None:
+      low, high = limits[i] or (-jnp.inf, jnp.inf)
+      is_low, is_high = p - g <= low, p - g >= high
+      low, high = limit_dots[i] or (0, 0)
+    held.append(is_low | is_high)
+    dot = jnp.where(is_low, low, jnp.where(is_high, high, 0))
+    moved.append(dot.astype(p.dtype))
+  choose = functools.partial(jax.tree.map, jnp.where, held)
+  zeros = optax.tree.zeros_like(x)
+  bend = lambda *dots: jax.jvp(slope_of, (x, consts), dots)[1]
+  no_dots = jax.tree.map(zero, consts)
+  right = bend(moved, const_dots)
+  free_dots = jax.lax.custom_linear_solve(
+      lambda v: choose(v, bend(choose(zeros, v), no_dots)),
+      choose(zeros, optax.tree.scale(-1, right)),
+      _conjugate_residuals, symmetric=True,
+  )  # fmt: skip
+  dots = optax.tree.add(free_dots, moved)
+  value_dot = jax.jvp(value_of, (x, consts), (dots, const_dots))[1]
+  end_dots = jax.tree.map(zero, end)
+  return end, end_dots._replace(x=join(dots), value=value_dot)
+
+
+def _conjugate_residuals(matvec, b):
+  """Solves a symmetric system, in the least squares where it is singular."""
+  dot = optax.tree.vdot
+  eps = jnp.finfo(jnp.result_type(*jax.tree.leaves(b))).eps
+  limit = 10 * optax.tree.size(b)
+
+  def goes_on(carry):
+    _, r, _, new, _, curvature, largest, count = carry
+    is_left = dot(r, r) > eps**2 * dot(b, b)
+    # What is left is not curved, beyond rounding.
+    is_curved = dot(new, new) > 16 * eps**2 * largest * dot(r, r)
+    return is_left & is_curved & (curvature > 0) & (count < limit)
+
+  def step(carry):
+    v, r, p, _, bent, curvature, largest, count = carry
+    size = curvature / dot(bent, bent)
+    v = optax.tree.add_scale(v, size, p)
+    r = optax.tree.add_scale(r, -size, bent)
+    new = matvec(r)
+    along = dot(r, new)
+    p = optax.tree.add_scale(r, along / curvature, p)
+    bent = optax.tree.add_scale(new, along / curvature, bent)
+    largest = jnp.maximum(largest, dot(new, new) / dot(r, r))
+    return v, r, p, new, bent, along, largest, count + 1
+
+  new = matvec(b)
+  zeros = optax.tree.zeros_like(b)
+  start = zeros, b, b, new, new, dot(b, new), dot(new, new) / dot(b, b), 0
+  return jax.lax.while_loop(goes_on, step, start)[0]

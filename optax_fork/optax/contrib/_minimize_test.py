@@ -1,0 +1,371 @@
+# Copyright 2026 The Optax masks fork authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Tests for a whole solve in one call."""
+
+from absl.testing import absltest
+from absl.testing import parameterized
+import jax
+from jax import flatten_util
+import jax.numpy as jnp
+import numpy as np
+from optax import masks
+from optax._src import alias
+from optax._src import linesearch
+from optax.contrib import _lbfgsb
+from optax.contrib import _minimize
+from optax.transforms import _combining
+from optax.transforms import _layouts
+from optax.transforms import _masking
+import optax.tree
+from scipy import optimize
+
+minimize = _minimize.minimize
+Status = _minimize.MinimizeStatus
+
+
+def _rosenbrock(x):
+  return jnp.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+
+def _fit(x, y, weight):
+  """A sum that is not quadratic, whose minimum depends on all it is given."""
+  close = jnp.sum(weight * (x - y) ** 2) + jnp.sum(x) ** 4 / 10
+  return close + jnp.sum(jnp.cosh(x))
+
+
+_Y = np.asarray([1.0, -2.0, 0.3])
+
+_MODEL = {
+    'a': jnp.zeros(3),
+    'b': {'c': jnp.ones(2)},
+    'fn': jnp.tanh,
+    'size': 3,
+}
+
+
+def _model_loss(model):
+  a, c = model['a'], model['b']['c']
+  x = model['fn'](a) * model['size'] - 1.0
+  return jnp.sum(x**2) + jnp.sum((c - a[:2]) ** 2)
+
+
+class MinimizeTest(parameterized.TestCase):
+
+  @parameterized.parameters((None, None), (-1.5, 0.8))
+  def test_minimum_and_evaluations_are_those_of_scipy(self, lower, upper):
+    with jax.enable_x64(True):
+      start = np.tile([-1.2, 1.0], 5)
+      found = minimize(
+          _rosenbrock, start, lower=lower, upper=upper, gtol=1e-6, ftol=0.0
+      )
+      value_and_grad = jax.jit(jax.value_and_grad(_rosenbrock))
+      wanted = optimize.minimize(
+          lambda x: tuple(map(np.asarray, value_and_grad(x))), start, jac=True,
+          method='L-BFGS-B', bounds=[(lower, upper)] * 10,
+          options={'ftol': 0, 'gtol': 1e-6},
+      )  # fmt: skip
+      self.assertEqual(found.status, Status.SMALL_GRADIENT)
+      self.assertLessEqual(found.grad_norm, 1e-6)
+      np.testing.assert_allclose(found.value, wanted.fun, rtol=1e-8, atol=1e-9)
+      self.assertLess(found.evaluations, 1.3 * wanted.nfev)
+
+  def test_loss_is_traced_once_whatever_is_new(self):
+    """Neither data nor bounds nor tolerances compile anything."""
+    traces = []
+
+    def loss(x, data, *, scale):
+      traces.append(1)
+      return scale * jnp.sum((x - data['y']) ** 2)
+
+    for y, scale, upper, gtol, steps in (
+        (np.ones(3), 1.0, 0.5, 1e-5, 9), (np.zeros(3), 2.0, 2, 1e-3, 8)
+    ):  # fmt: skip
+      found = minimize(
+          loss, np.full(3, 0.2), {'y': y}, scale=scale, upper=upper, gtol=gtol,
+          ftol=gtol, max_steps=steps,
+      )  # fmt: skip
+      np.testing.assert_allclose(found.params, np.minimum(y, upper), atol=1e-3)
+    self.assertLen(traces, 1)
+
+  def test_evaluations_are_counted(self):
+    """Each is at another place, except that `aux` evaluates the last again."""
+    calls = []
+
+    def loss(x):
+      jax.debug.callback(lambda x: calls.append(float(x[0])), x)
+      return _rosenbrock(x), jnp.max(x)
+
+    found = minimize(loss, np.array([-1.2, 1.0]), has_aux=True)
+    jax.effects_barrier()
+    self.assertLen(calls, found.evaluations)
+    self.assertLen(set(calls), found.evaluations - 1)
+    self.assertEqual(found.aux, jnp.max(found.params))
+
+  @parameterized.parameters('bare', 'masked', 'partition', 'init')
+  def test_part_of_a_raw_model(self, name):
+    """It is trained at no further evaluation, and all else stays."""
+    trained = {
+        'bare': None,
+        'masked': _masking.masked(alias.lbfgs(), masks.by_path('a')),
+        'partition': _combining.partition(
+            {'x': alias.lbfgs(), 'y': alias.sgd(0.1)},
+            masks.labels({'a': 'x'}, default='y'),
+        ),
+        'init': _masking.masked(
+            _lbfgsb.lbfgsb(-9, 9), {'a': True, 'b': False, 'fn': 0, 'size': 0}
+        ),
+    }[name]
+    found = minimize(_model_loss, _MODEL, solver=trained, gtol=1e-4)
+    self.assertEqual(found.status, Status.SMALL_GRADIENT)
+    self.assertIs(found.params['fn'], jnp.tanh)
+    self.assertEqual(found.params['size'], 3)
+    if name != 'bare':
+      self.assertIs(found.params['b']['c'], _MODEL['b']['c'])
+    searched = optax.tree.get(found.state, 'info').num_linesearch_steps
+    self.assertGreater(searched, 0)
+    self.assertLess(found.evaluations, 2 * found.steps)
+    slopes = jax.grad(lambda a: _model_loss(found.params | {'a': a}))
+    np.testing.assert_allclose(slopes(found.params['a']), 0, atol=2e-4)
+
+  def test_bounds_of_a_model(self):
+    """They can be chosen by path, and hold to the last bit."""
+    found = minimize(
+        _model_loss, _MODEL, lower=masks.labels({'b/c': 0.7}, default=None),
+        upper={'a': 0.3, 'b': None, 'fn': None, 'size': None},
+    )  # fmt: skip
+    self.assertTrue(found.converged)
+    np.testing.assert_array_equal(found.params['a'], jnp.float32(0.3))
+    np.testing.assert_array_equal(found.params['b']['c'], jnp.float32(0.7))
+    again = minimize(_model_loss, found.params, lower=-9, upper=0.3)
+    self.assertEqual(again.steps, 0)
+
+  def test_state_with_vectors(self):
+    found = minimize(
+        _model_loss, _MODEL, solver=_layouts.flatten(alias.lbfgs()), gtol=1e-4
+    )
+    self.assertEqual(found.status, Status.SMALL_GRADIENT)
+
+  def test_complex_params(self):
+    goal = jnp.asarray([1 + 2j, -1j])
+    loss = lambda z, goal: jnp.sum(jnp.abs(z - goal) ** 4) + jnp.sum(z.real**2)
+    found = minimize(loss, jnp.zeros(2, complex), goal, gtol=1e-3)
+    self.assertTrue(found.converged)
+    np.testing.assert_allclose(jax.grad(loss)(found.params, goal), 0, atol=2e-3)
+
+  def test_python_floats(self):
+    loss = lambda p, goal: (p['x'] - goal) ** 2 + p['y'] ** 2
+    found = minimize(loss, {'x': 1.0, 'y': 2.0}, 3.0)
+    np.testing.assert_allclose(found.params['x'], 3, atol=1e-5)
+    self.assertFalse(found.params['x'].weak_type)
+
+  def test_progress(self):
+    seen = []
+    run = jax.jit(
+        lambda x: minimize(_rosenbrock, x, callback=lambda *s: seen.append(s))
+    )
+    found = run(jnp.asarray([-1.2, 1.0]))
+    jax.effects_barrier()
+    self.assertEqual([s[0] for s in seen], list(range(1, found.steps + 1)))
+    self.assertEqual(seen[-1][1:], (found.value, found.grad_norm))
+
+  def test_vmap(self):
+    """Each problem has its own data and stops by itself."""
+    run = lambda y: minimize(_fit, jnp.zeros(2), y, 1.0, upper=0.3)
+    ys = jnp.asarray([[1.0, 2.0], [-3.0, 0.1], [0.0, 0.0]])
+    found = jax.jit(jax.vmap(run))(ys)
+    for i, y in enumerate(ys):
+      one = run(y)
+      np.testing.assert_allclose(found.params[i], one.params, atol=1e-4)
+      self.assertEqual(found.steps[i], one.steps)
+    self.assertIn('3 times small gradient', repr(found))
+
+
+class StopTest(parameterized.TestCase):
+
+  @parameterized.parameters(
+      (Status.SMALL_GRADIENT, {}, 'small gradient: '),
+      (Status.STEPS_USED_UP, {'max_steps': 2}, 'steps used up: 2 steps'),
+      (Status.FLAT, {'gtol': -1.0}, 'flat'),
+  )
+  def test_reason(self, status, options, text):
+    found = minimize(_rosenbrock, np.array([-1.2, 1.0]), **options)
+    self.assertEqual(found.status, status)
+    self.assertEqual(found.converged, status != Status.STEPS_USED_UP)
+    self.assertRegex(repr(found), f'{text}.* evaluations, value .* gradient')
+    np.testing.assert_array_equal(found.value, _rosenbrock(found.params))
+
+  @parameterized.parameters(
+      (lambda x: jnp.sqrt(jnp.sum(x**2)) + jnp.sum((x - 1) ** 2), 0.0, None),
+      (lambda x: jnp.sqrt(jnp.sum(x**2)) + jnp.sum((x - 1) ** 2), 0.0, -1),
+      (lambda x: jnp.sum(jnp.where(x == 1, 2.0, jnp.nan * x)), 1.0, None),
+      (lambda x: jnp.sum(jnp.log(-1 - x)), 1.0, None),
+  )
+  def test_what_is_not_finite_is_no_result(self, loss, start, lower):
+    """Neither a NaN gradient at the start nor steps to NaN move the params."""
+    start = jnp.full(2, start)
+    found = minimize(loss, start, lower=lower)
+    self.assertEqual(found.status, Status.NOT_FINITE)
+    self.assertFalse(found.converged)
+    np.testing.assert_array_equal(found.params, start)
+
+  def test_search_that_fails(self):
+    """The gradient tells a lie: nowhere is the loss less than at the start."""
+    loss = lambda x: jnp.sum((x != 1) + x - jax.lax.stop_gradient(x))
+    found = minimize(loss, jnp.ones(2))
+    self.assertEqual(found.status, Status.SEARCH_FAILED)
+    self.assertFalse(found.converged)
+    np.testing.assert_array_equal(found.params, 1.0)
+
+  def test_failed_search_begins_again(self):
+    """A solver whose third search fails goes on with an empty memory."""
+    lbfgs = alias.lbfgs()
+    starts = []
+
+    def init(params):
+      return jnp.zeros((), int), lbfgs.init(params)
+
+    def update(updates, state, params, **kwargs):
+      count, inner = state
+      jax.debug.callback(lambda c: starts.append(int(c)), count)
+      updates = jnp.where(count == 2, jnp.nan, updates)
+      updates, inner = lbfgs.update(updates, inner, params, **kwargs)
+      return updates, (count + 1, inner)
+
+    found = minimize(
+        _rosenbrock, np.array([-1.2, 1.0]), max_steps=6,
+        solver=optax.GradientTransformationExtraArgs(init, update),
+    )  # fmt: skip
+    jax.effects_barrier()
+    self.assertEqual(starts, [0, 1, 2, 0, 1, 2])
+    self.assertLess(found.value, _rosenbrock(jnp.asarray([-1.2, 1.0])))
+
+  @parameterized.parameters(False, True)
+  def test_start_outside(self, is_own):
+    """The loss is NaN there, and the params are moved inside first."""
+    loss = lambda x: jnp.sum(x - 2 * jnp.log(x))
+    bounds = {'lower': 1e-3, 'upper': 5}
+    if is_own:
+      bounds = {'solver': _lbfgsb.lbfgsb(**bounds)}
+    found = minimize(loss, jnp.asarray([-1.0, 3.0, 7.0]), gtol=1e-4, **bounds)
+    self.assertTrue(found.converged)
+    np.testing.assert_allclose(found.params, 2, atol=1e-3)
+
+  @parameterized.parameters(
+      ({'solver': alias.sgd(0.1)}, 'value and the gradient of one search'),
+      (
+          {'solver': alias.lbfgs(linesearch=linesearch
+           .scale_by_backtracking_linesearch(15))},
+          'store_grad=True',
+      ),
+      (
+          {'solver': alias.lbfgs(linesearch=linesearch
+           .scale_by_zoom_linesearch(15, has_aux=True))},
+          'Give `has_aux` to `minimize` only',
+      ),
+      ({'solver': alias.lbfgs(), 'lower': 0}, 'With a solver of your own'),
+      ({'lower': 1, 'upper': 0}, 'between lower and upper'),
+      ({'upper': np.zeros(3)}, 'upper has the shape'),
+      ({'params': np.array([1, 2])}, 'arrays of floats'),
+      ({'params': {'fn': jnp.tanh}}, 'arrays of floats'),
+  )  # fmt: skip
+  def test_error(self, options, text):
+    options = {'params': jnp.ones(2)} | options
+    with self.assertRaisesRegex(ValueError, text):
+      minimize(_rosenbrock, options.pop('params'), **options)
+
+
+class DerivativesTest(parameterized.TestCase):
+
+  @parameterized.parameters('bounds', 'no_bounds', 'frozen', 'complex')
+  def test_are_those_of_the_minimum(self, name):
+    """Of params and the value, by all that is given, in both modes."""
+
+    def bounds(y, weight, shift, lower, upper):
+      loss = lambda x, y: _fit(x - shift, y, weight)
+      return minimize(
+          loss, jnp.zeros(3), y, lower=lower, upper=upper, **exactly
+      )
+
+    def no_bounds(y, weight, shift):
+      loss = lambda x, y: _fit(x - shift, y, weight)
+      return minimize(loss, jnp.zeros(3), y, **exactly)
+
+    def frozen(y, weight, scale):
+      loss = lambda p, *args: _fit(p['x'] * p['t'], *args)
+      solver = _lbfgsb.lbfgsb(None, {'x': 0.2, 't': None})
+      solver = _masking.masked(solver, {'x': True, 't': False})
+      found = minimize(
+          loss, {'x': jnp.zeros(3), 't': scale}, y, weight, solver=solver,
+          **exactly,
+      )  # fmt: skip
+      return found._replace(params=found.params['x'])
+
+    def complex_(y, weight, turn):
+      def loss(z, *args):
+        turned = jnp.sum(jnp.abs(z - turn * 1j) ** 2 + z.real * z.imag)
+        return _fit(z.real, *args) + turned
+
+      found = minimize(
+          lambda p, *args: loss(p['z'], *args) + jnp.sum((p['x'] - y) ** 2),
+          {'x': jnp.zeros(3), 'z': jnp.zeros(3, complex)}, y, weight,
+          lower={'x': turn, 'z': None}, **exactly,
+      )  # fmt: skip
+      z = found.params['z']
+      return found._replace(params=(found.params['x'], z.real, z.imag))
+
+    run, more = {
+        'bounds': (bounds, {'lower': _Y - 1, 'upper': np.full(3, 0.31)}),
+        'no_bounds': (no_bounds, {}),
+        'frozen': (frozen, {'scale': np.asarray(1.1)}),
+        'complex': (complex_, {'turn': np.asarray(0.7)}),
+    }[name]
+    if name in ('bounds', 'no_bounds'):
+      more['shift'] = _Y / 9
+    with jax.enable_x64(True):
+      exactly = {'gtol': 1e-11, 'ftol': 0.0}
+      flat, unflatten = flatten_util.ravel_pytree(
+          {'y': _Y, 'weight': 1 + _Y**2} | more
+      )
+
+      @jax.jit
+      def solve(flat):
+        found = run(**unflatten(flat))
+        return flatten_util.ravel_pytree((found.params, found.value))[0]
+
+      forward = jax.jit(jax.jacfwd(solve))(flat)
+      backward = jax.jit(jax.jacrev(solve))(flat)
+      np.testing.assert_allclose(forward, backward, atol=1e-9)
+      size = 1e-4
+      wanted = [
+          (solve(flat + step) - solve(flat - step)) / (2 * size)
+          for step in size * np.eye(flat.size)
+      ]
+      np.testing.assert_allclose(forward.T, wanted, rtol=1e-4, atol=1e-7)
+
+  def test_second(self):
+    run = lambda y: minimize(
+        lambda x: (x - y) ** 2 + x**4 / 4, jnp.asarray(3.0), gtol=1e-6
+    ).params
+    x = run(2.0)
+    first = 2 / (2 + 3 * x**2)
+    np.testing.assert_allclose(jax.grad(run)(2.0), first, rtol=1e-4)
+    np.testing.assert_allclose(
+        jax.grad(jax.grad(run))(2.0), -3 * x * first**3, rtol=1e-3
+    )
+
+  def test_of_what_a_solver_closes_over_are_an_error(self):
+    def run(lower):
+      return minimize(jnp.sum, jnp.ones(2), solver=_lbfgsb.lbfgsb(lower)).value
+
+    with self.assertRaisesRegex(ValueError, 'Give bounds as `lower` and'):
+      jax.grad(run)(0.5)
+
+  def test_of_an_underdetermined_minimum_are_the_least(self):
+    run = lambda y: minimize(
+        lambda x: (jnp.sum(x) - y) ** 2, jnp.zeros(2)
+    ).params
+    np.testing.assert_allclose(jax.jacrev(run)(1.0), [0.5, 0.5], atol=1e-6)
+
+
+if __name__ == '__main__':
+  absltest.main()
