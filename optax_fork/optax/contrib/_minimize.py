@@ -207,8 +207,7 @@ def minimize(
   """
   view = views.get_view(params)
   leaves = jax.tree.leaves(view)
-  is_other = lambda x: leaf_kinds.is_discrete(x) or leaf_kinds.is_static(x)
-  if not leaves or any(map(is_other, leaves)):
+  if not leaves or not all(map(leaf_kinds.can_have_gradient, leaves)):
     raise ValueError(
         'There are no params: these are arrays of floats. Of integers, make'
         ' some, as `jnp.asarray(params, float)` does.'
@@ -232,13 +231,13 @@ def minimize(
   rest = tuple(x if d is None else None for (_, x), d in zip(paths, data))
   static = treedef, rest, tuple(map(type, rest)), has_aux, callback
   x, result = _solve(static, data, gtol, ftol, max_steps)
-  return result._replace(params=views.join(x, params))
+  return result._replace(params=views.fill_holes(x, params))
 
 
 def _is_data(keys, leaf):
   """Whether a leaf is traced: an array, or a float that is no setting."""
   if leaf_kinds.is_array(leaf):
-    return isinstance(leaf, jax.Array) or leaf_kinds.has_numbers(leaf)
+    return isinstance(leaf, jax.Array) or leaf_kinds.is_number(leaf)
   containers = jax.tree_util.DictKey, jax.tree_util.SequenceKey
   is_in_module = not all(isinstance(key, containers) for key in keys)
   return isinstance(leaf, (float, complex)) and not is_in_module
@@ -254,7 +253,7 @@ def _solve(static, data, gtol, ftol, max_steps):
   view = jax.tree.map(lambda x: x.astype(x.dtype), views.get_view(model))
   # Derivatives go by way of the loss, not of what the solver sees.
   seen, gtol, ftol = jax.lax.stop_gradient((view, gtol, ftol))
-  whole = views.join(seen, model)
+  whole = views.fill_holes(seen, model)
   make = lambda bounds: solver or _make_solver(bounds, view)
   found = _search_of(jax.eval_shape(lambda: make(bounds).init(whole)))
   has_grad = views.is_part_of(found.grad, view)
@@ -263,7 +262,7 @@ def _solve(static, data, gtol, ftol, max_steps):
     x = _project(x, bounds)
 
   def loss(x):
-    out = fun(views.join(x, views.join(view, model)), *args, **kwargs)
+    out = fun(views.fill_holes(x, views.fill_holes(view, model)), *args, **kwargs)
     return out if has_aux else (out, None)
 
   loss, consts = _hoist(loss, x)
@@ -349,7 +348,7 @@ def _largest(tree):
 def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
   """Runs the loop."""
   gtol, ftol, max_steps = stops
-  init = lambda x: solver.init(views.join(x, whole))
+  init = lambda x: solver.init(views.fill_holes(x, whole))
   value = jnp.asarray(jnp.inf, jax.eval_shape(loss, x).dtype)
   ftol = jnp.finfo(value.dtype).eps if ftol is None else ftol
 
@@ -371,9 +370,9 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
     )  # fmt: skip
 
   def step(c):
-    model = views.join(c.x, whole)
+    model = views.fill_holes(c.x, whole)
     zeros = optax.tree.zeros_like(views.get_view(whole))
-    grad = views.join(optax.tree.cast_like(c.grad, c.x), zeros)
+    grad = views.fill_holes(optax.tree.cast_like(c.grad, c.x), zeros)
     updates, state = solver.update(
         grad, c.state, model, value=c.value, grad=grad,
         value_fn=lambda model: loss(_pick(c.x, model)),
