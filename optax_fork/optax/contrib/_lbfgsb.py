@@ -213,7 +213,7 @@ def lbfgsb(
     start = init_search(
         one, 0 * one, value=value, grad=(slope.astype(one.dtype), old)
     )
-    end: Any = jax.lax.while_loop(
+    end: Any = linesearch._run_phases(
         is_searching,
         functools.partial(
             step_search, value_and_grad_fn=value_and_slope, fn_kwargs=fn_kwargs
