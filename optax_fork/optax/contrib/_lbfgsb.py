@@ -261,7 +261,7 @@ def _search(path, evaluate, start, one, max_steps):
 
   slope = slope.astype(one.dtype)
   first = init(one, 0 * one, value=value, grad=(slope, grad))
-  end: Any = jax.lax.while_loop(
+  end: Any = linesearch._run_phases(
       is_going_on,
       functools.partial(step, value_and_grad_fn=value_and_slope, fn_kwargs={}),
       first._replace(done=was_outside | ~is_known),

@@ -6,6 +6,8 @@ from collections.abc import Callable
 import functools
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 from optax._src.models import views
 
 
@@ -30,3 +32,12 @@ def _of_params(project: Callable[..., Any]) -> Callable[..., Any]:
     return projected if view is tree else views.fill_holes(projected, tree)
 
   return wrapped
+
+
+def for_each_leaf(tree: Any, *bounds: Any) -> list[Any]:
+  """Gets bounds of a box with a scalar at each leaf, until optax#1724 does."""
+  is_scalar = lambda x: jax.tree_util.all_leaves([x]) and jnp.ndim(x) == 0
+  return [
+      jax.tree.map(lambda _, x=x: x, tree) if is_scalar(x) else x
+      for x in bounds
+  ]

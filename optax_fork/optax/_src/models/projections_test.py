@@ -7,6 +7,8 @@ import pickle
 from absl.testing import absltest
 from absl.testing import parameterized
 import jax
+import jax.numpy as jnp
+import numpy as np
 from optax import projections
 from optax import tree
 from optax._src.models import raw_model_test_case
@@ -43,6 +45,18 @@ class ProjectionsTest(parameterized.TestCase):
       self.assertEqual(*map(jax.tree.structure, (found, expected)))
       for x, y in zip(*map(jax.tree.leaves, (found, expected))):
         self.assertTrue(x is y or (x == y).all())  # A key is the same.
+
+  def test_scalars_as_the_bounds_of_several_leaves(self):
+    x = {'a': jnp.array([-1.0, 2.0, 0.5]), 'b': -1.0}
+    bound = {'a': jnp.full(3, 0.8), 'b': 0.8}
+    expected = {'a': jnp.array([0.0, 0.8, 0.5]), 'b': 0.0}
+    box, cube = projections.projection_box, projections.projection_hypercube
+    for found in (
+        box(x, 0.0, 0.8), box(tree=x, lower=jnp.zeros(()), upper=0.8),
+        cube(x, 0.8), jax.tree.map(jnp.minimum, cube(x), {'a': 0.8, 'b': 1.0}),
+        box(x, 0.0, bound),
+    ):  # fmt: skip
+      jax.tree.map(np.testing.assert_array_equal, found, expected)
 
   def test_pickle(self):
     project = projections.projection_box
