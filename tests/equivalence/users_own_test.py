@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the user made stays what it is: subclasses, functions and names."""
 
-import collections
 import functools
 import inspect
 
@@ -13,7 +12,6 @@ from jax import flatten_util
 import jax.numpy as jnp
 import optax
 from optax_fork import pristine
-from support import runs
 
 _PARAMS = {'w': jnp.ones((2, 2)), 'b': jnp.ones(2)}
 
@@ -197,46 +195,3 @@ class UsersOwnTest(parameterized.TestCase):
       jax.effects_barrier()
       self.assertLen(prints, 4)  # In `init` and in `update`.
       prints.clear()
-
-
-def _outline(state):
-  """Shows the order of the keys of a state, and where its arrays are."""
-  if isinstance(state, dict):
-    return [(key, _outline(value)) for key, value in state.items()]
-  if isinstance(state, tuple | list):
-    return list(map(_outline, state))
-  return state.sharding.memory_kind, state.committed
-
-
-class CopiesTest(parameterized.TestCase):
-  """First states that keep the params keep their order and their memory."""
-
-  @parameterized.named_parameters(
-      (label, f'optax.{label}', place)
-      for label, place in (
-          ('contrib.cocob', 0),
-          ('contrib.dog', -1),
-          ('contrib.dowg', -1),
-          ('contrib.madgrad', 0),
-          ('contrib.mechanize', -1),
-          ('contrib.prodigy', 0),
-          ('contrib.sam', 0),
-          ('scale_by_distance_over_gradients', -1),
-      )
-  )
-  def test_copies_are_like_the_params(self, label, place):
-    """JAX has no zeros like an array in the memory of the host."""
-    device = jax.devices()[0]
-    kind = device.addressable_memories()[place].kind
-    sharding = jax.sharding.SingleDeviceSharding(device, memory_kind=kind)
-    layer = {'w': jax.device_put(jnp.ones((2, 2)), sharding), 'b': jnp.ones(2)}
-    layers = [layer, collections.defaultdict(list, layer)]
-    params = {'layers': layers, 'head': jnp.ones(3)}
-    found = [
-        _outline(runs.optimizers(library)[label]().init(params))
-        for library in (optax, pristine.load())
-    ]
-    self.assertEqual(*found)
-    self.assertIn(kind, repr(found))
-    if label != 'optax.contrib.madgrad':  # Its copy is sorted.
-      self.assertRegex(repr(found[0]), "'layers'.*'w'.*'b'.*'head'")
