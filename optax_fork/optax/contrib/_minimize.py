@@ -308,8 +308,9 @@ def _hoist(fn, *args):
 def _make_solver(bounds, view):
   if all(b is None for b in bounds):
     return alias.lbfgs()
-  unflatten = jax.tree.structure(view).unflatten
-  return _lbfgsb.lbfgsb(*(unflatten(b and b[i] for b in bounds) for i in (0, 1)))
+  treedef = jax.tree.structure(view)
+  ends = ([b and b[i] for b in bounds] for i in range(2))
+  return _lbfgsb.lbfgsb(*map(treedef.unflatten, ends))
 
 
 def _search_of(state):
