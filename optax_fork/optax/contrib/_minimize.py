@@ -218,6 +218,7 @@ def minimize(
     get = lambda view: _lbfgsb._get_bounds(lower, upper, view, True)
     # A transformation is told of the whole params, from which it may choose.
     bounds = base.GradientTransformation(get, None).init(params)
+    bounds = None if all(b is None for b in bounds) else bounds
   elif not (lower is None and upper is None):
     raise ValueError(
         'With a solver of your own, the bounds are its own, too: give'
@@ -282,7 +283,11 @@ def _solve(static, data, gtol, ftol, max_steps):
   end = solution(hidden, x, bounds, consts)
   finite = jnp.isfinite(end.value)
   status = jnp.select(
-      [(end.norm <= gtol) & finite, end.failed > 0, end.num_flat >= _FLAT_STEPS],
+      [
+          (end.norm <= gtol) & finite,
+          end.failed > 0,
+          end.num_flat >= _FLAT_STEPS,
+      ],
       [MinimizeStatus.SMALL_GRADIENT, end.failed, MinimizeStatus.FLAT],
       MinimizeStatus.STEPS_USED_UP,
   )
@@ -306,7 +311,7 @@ def _hoist(fn, *args):
 
 
 def _make_solver(bounds, view):
-  if all(b is None for b in bounds):
+  if bounds is None:
     return alias.lbfgs()
   treedef = jax.tree.structure(view)
   ends = ([b and b[i] for b in bounds] for i in range(2))
