@@ -217,6 +217,7 @@ def minimize(
     get = lambda view: _lbfgsb._get_bounds(lower, upper, view, True)
     # A transformation is told of the whole params, from which it may choose.
     bounds = base.GradientTransformation(get, None).init(params)
+    bounds = None if all(b is None for b in bounds) else bounds
   elif not (lower is None and upper is None):
     raise ValueError(
         'With a solver of your own, the bounds are its own, too: give'
@@ -281,7 +282,11 @@ def _solve(static, data, gtol, ftol, max_steps):
   end = solution(hidden, x, bounds, consts)
   finite = jnp.isfinite(end.value)
   status = jnp.select(
-      [(end.norm <= gtol) & finite, end.failed > 0, end.num_flat >= _FLAT_STEPS],
+      [
+          (end.norm <= gtol) & finite,
+          end.failed > 0,
+          end.num_flat >= _FLAT_STEPS,
+      ],
       [MinimizeStatus.SMALL_GRADIENT, end.failed, MinimizeStatus.FLAT],
       MinimizeStatus.STEPS_USED_UP,
   )
@@ -305,10 +310,11 @@ def _hoist(fn, *args):
 
 
 def _make_solver(bounds, view):
-  if all(b is None for b in bounds):
+  if bounds is None:
     return alias.lbfgs()
-  unflatten = jax.tree.structure(view).unflatten
-  return _lbfgsb.lbfgsb(*(unflatten(b and b[i] for b in bounds) for i in (0, 1)))
+  treedef = jax.tree.structure(view)
+  ends = ([b and b[i] for b in bounds] for i in range(2))
+  return _lbfgsb.lbfgsb(*map(treedef.unflatten, ends))
 
 
 def _search_of(state):
