@@ -44,8 +44,8 @@ def pytest_addoption(parser):
   parser.addoption(
       '--full',
       action='store_true',
-      help='run the full forms of checks that are short by default, and all with'
-      ' the XLA and the L-BFGS of users; with -m "not full", the short forms',
+      help='run the full forms of checks that are short by default, and all'
+      ' with the XLA and L-BFGS of users; with -m "not full", the short forms',
   )
   parser.addoption(
       '--sent',
