@@ -139,6 +139,10 @@ class InjectTest(parameterized.TestCase):
       found.append([int(count) for _, count in counts])
     self.assertEqual(found, [[4, 0, 0], [4, 4, 4]])
     state = optax.adam(0.1).init({'net': {'count': jnp.ones(2)}})
+    sets = [lib.tree.set(state, count=4) for lib in (pristine.load(), optax)]
+    chex.assert_trees_all_equal(*sets)
+    state = optax.adam(0.1).init({'count': jnp.ones(2)})
+    self.assertEqual(pristine.load().tree.set(state, count=4)[0].mu['count'], 4)
     with self.assertRaisesRegex(ValueError, 'Choose what to set'):
       optax.tree.set(state, count=4)
 

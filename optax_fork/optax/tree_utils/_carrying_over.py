@@ -177,9 +177,17 @@ def _nothing_goes_on(
   shared = [k for k in begun if not k or k in was and k in now]
   place = (shared or begun)[0]
   lost = [path for path in parts[place] if both.get(path) is None]
-  if not shared:
+  if not olds:
+    why = 'It has no arrays at all: use the new one as it is'
+  elif not shared:
     was, now = (reprlib.repr([*labels.values()]) for labels in (was, now))
     why = f'No label is in both: the old state has {was}, and the new one {now}'
+  elif jax.tree_util.GetAttrKey('inner_states') in lost[0][len(place) :]:
+    why = (
+        'Its labels are not told apart: a state of yours around them must be a'
+        ' tuple or a dataclass, and a chain may have one partition. Or carry'
+        ' over what is in'
+    )
   elif not any(path in news for path in lost):
     why = (
         'The old state has more: cut it first, with `optax.tree_map_params(tx,'

@@ -17,6 +17,7 @@ import optax
 _BODY = {'body': np.ones((2, 3), np.float32)}
 _BOTH = _BODY | {'head': np.ones(3, np.float32)}
 _ADAM = optax.adam(0.1)
+_ZERO = optax.set_to_zero()
 _COUNT = optax.scale_by_schedule(lambda count: 1.0)
 
 # States of a user's, and one that holds another.
@@ -257,6 +258,15 @@ class CarryOverTest(parameterized.TestCase):
       ('renamed', _labels(_ADAM), optax.partition(
           {'new': _ADAM, 'old': _ADAM}, {'body': 'old', 'head': 'new'}
       ), r"has \['body', 'head'\], and the new one \['new', 'old'\]"),
+      ('no_arrays', *(_labels(x, optax.sgd(0.1)) for x in (_ZERO, _ADAM)),
+       'no arrays at all: use the new one'),
+      ('in_a_dict', *(
+          tx._replace(init=lambda p, tx=tx: {'x': p, 'y': tx.init(p)})
+          for tx in (_labels(_ZERO), _labels(_ADAM))
+      ), 'not told apart: a state of yours'),
+      ('two_partitions', *(
+          optax.chain(_labels(_ADAM), _labels(x)) for x in (_ZERO, _ADAM)
+      ), 'not told apart: .* one partition'),
   )  # fmt: skip
   def test_errors_say_the_way_out(self, first, second, text):
     with self.assertRaisesRegex(ValueError, text):

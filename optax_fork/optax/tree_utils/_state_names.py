@@ -3,7 +3,7 @@
 """Names in states, for `optax.tree.get` and `optax.tree.set`."""
 
 import collections
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 import itertools
 from typing import Any, Optional
 
@@ -61,17 +61,50 @@ def distinct(found: _Found, state: Any) -> _Found:
   ]
 
 
-def check_found(
-    found: _Found, state: Any, name: str, filtering: Optional[_Filter]
-) -> None:
-  """Raises an error if what was found of a name cannot be set, and why.
+def choose(
+    state: Any, filtering: Optional[_Filter], names: Iterable[str]
+) -> _Filter:
+  """Returns a filter of the paths to set, or raises an error that says why.
 
   Args:
-    found: pairs of path and value.
-    state: where they were found.
-    name: what they are called.
-    filtering: what chose them, or None.
+    state: where to set values.
+    filtering: says by path and value what to set, or None.
+    names: what the values are called.
   """
+  chosen = []
+  for name in names:
+    found = optax.tree.get_all_with_path(state, name, filtering)
+    found = _without_params(found, name)
+    _check_found(found, state, name, filtering)
+    chosen += [path for path, _ in found]
+  return lambda path, _: path in chosen
+
+
+def _is_below(path: _Path, other: _Path) -> bool:
+  return path != other and path[: len(other)] == other
+
+
+def _without_params(found: _Found, name: str) -> _Found:
+  """Leaves out entries of dicts deep inside of a node that has the name.
+
+  They are params, which 0.2.8 does not set either.
+  """
+  kept: _Found = []
+  for path, x in sorted(found, key=lambda pair: len(pair[0])):
+    is_entry = isinstance((None, *path)[-1], jax.tree_util.DictKey)
+    nodes = [other[:-1] for other, _ in kept]
+    is_deep = path[:-2] not in nodes and any(
+        _is_below(path[:-1], node) for node in nodes
+    )
+    if not (is_entry and is_deep) or type(x).__name__ == name:
+      kept.append((path, x))
+  return kept
+
+
+def _check_found(
+    found: _Found, state: Any, name: str, filtering: Optional[_Filter]
+) -> None:
+  """Raises an error if what was found of a name cannot be set, and why."""
   if not found:
     chosen = ', as `filtering` chooses,' if filtering else ''
     raise KeyError(f'Found no values of {name!r}{chosen} in {show(state)}')
@@ -83,10 +116,9 @@ def check_found(
         ' state of the schedule, choose it with `filtering`.'
     )
   # A param may be called so, too, in moments.
-  is_below = lambda path, other: path != other and path[: len(other)] == other
-  tops = [x for x in found if not any(is_below(x[0], y) for y, _ in found)]
+  tops = [x for x in found if not any(_is_below(x[0], y) for y, _ in found)]
   for (path, x), (other, y) in itertools.product(tops, tops):
-    is_inside = not filtering and is_below(path[:-1], other[:-1])
+    is_inside = not filtering and _is_below(path[:-1], other[:-1])
     if is_inside and not views.same_layout(x, y):
       raise ValueError(
           f'{name!r} is {tree_differences.show(x, values=False)} at'

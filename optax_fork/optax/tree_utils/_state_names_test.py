@@ -150,17 +150,31 @@ class ScheduleTest(parameterized.TestCase):
     of_schedule = lambda path, _: 'hyperparams_states' in str(path)
     self.assertEqual(get(tree.set(state, of_schedule, count=4)), [0, 4, 0])
 
-  def test_param_with_the_name_of_a_count(self):
+  @parameterized.parameters('count', 'mu')
+  def test_param_with_the_name_of_a_field(self, name):
+    """Deep in the moments, it is not set along, whatever a filter says."""
+    params = {'net': {name: {name: jnp.ones(2)}}}
+    state = alias.adam(0.1).init(params)
+    in_adam = lambda path, _: 'ScaleByAdamState' in str(path)
+    of_param = lambda path, _: path[-1] == jax.tree_util.DictKey(name)
+    for args in ((), (in_adam,)):
+      new = tree.set(state, *args, **{name: 4})
+      self.assertEqual(new[0], state[0]._replace(**{name: 4}))
+    new = tree.set(state, of_param, **{name: 4})
+    self.assertEqual(new[0].nu, {'net': {name: 4}})
+    self.assertEqual(new[0].count, 0)
+
+  def test_param_at_the_root_with_the_name_of_a_count(self):
     """It is not set along with the count of the state that it is in."""
-    state = alias.adam(0.1).init({'net': {'count': jnp.ones(2)}})
+    state = alias.adam(0.1).init({'count': jnp.ones(2)})
     with self.assertRaisesRegex(
-        ValueError, r"'count' is float32\[2\] at .*mu\['net'\]\['count'\] and"
+        ValueError, r"'count' is float32\[2\] at .*mu\['count'\] and"
         r' int32\[\] at \[0\]ScaleByAdamState.count. .*tree.set\(state, lambda'
     ):
       tree.set(state, count=4)
     new = tree.set(state, lambda path, _: len(path) == 2, count=4)
     self.assertEqual(new[0].count, 4)
-    self.assertIs(new[0].mu, state[0].mu)
+    self.assertIs(new[0].mu['count'], state[0].mu['count'])
 
   def test_one_of_both(self):
     """A filter chooses it, as in 0.2.8."""
