@@ -194,24 +194,24 @@ def _search(
   """
   flat = whole_params.FlatParams(params, view)
   whole, places = flat.find_whole()
-  own = [x for x in zip(flat.is_choosable, flat.is_trained, places) if x[0]]
-  moved = [place for _, is_moved, place in own if is_moved]
-  still = [place for _, is_moved, place in own if not is_moved]
+  found = [x for x in zip(flat.is_choosable, flat.is_trained, places) if x[0]]
+  moved = [place for _, is_moved, place in found if is_moved]
+  still = [place for _, is_moved, place in found if not is_moved]
 
   @functools.wraps(value_fn, updated=())
   def search(*args, **kwargs):
-    searched = whole.searched
-    if searched is None:  # A search of a part of this part calls.
-      return value_fn(*args, **kwargs)
-    if moved and (others := searched.intersection(still)):
+    searched, is_around = whole.searched, whole.is_searching
+    if not is_around:  # Else a search of a part of this part calls.
+      searched.update(moved)
+    others, own = searched.intersection(still), searched.intersection(moved)
+    if own and others:
       raise ValueError(
-          _TWO_SEARCHES.format(whole.paths[min(others)], whole.paths[moved[0]])
+          _TWO_SEARCHES.format(whole.paths[min(others)], whole.paths[min(own)])
       )
-    searched.update(moved)
-    whole.searched = None
+    whole.is_searching = True
     try:
       return value_fn(*args, **kwargs)
     finally:
-      whole.searched = searched
+      whole.is_searching = is_around
 
   return search

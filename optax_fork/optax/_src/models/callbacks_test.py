@@ -129,6 +129,14 @@ class TwoSearchesTest(parameterized.TestCase):
           ),
       ),
       (
+          'in_a_label',
+          lambda: _partition(
+              _search,
+              lambda: _masking.masked(_search(), _only('b')),
+              {'a': 'a', 'b': 'b', 'c': 'b'},
+          ),
+      ),
+      (
           'wrapped',
           lambda: wrappers.apply_if_finite(
               _partition(

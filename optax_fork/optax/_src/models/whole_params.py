@@ -11,7 +11,7 @@ import contextlib
 import contextvars
 import dataclasses
 import functools
-from typing import Any, Optional
+from typing import Any
 
 import jax
 from optax._src.models import leaf_kinds
@@ -28,14 +28,15 @@ class FlatParams:
     view: what an optimizer sees of them.
     leaves: their leaves.
     treedef: their structure, in which holes are leaves.
-    searched: the positions of what masked searches move in this update, or None
-      while a search calls a function of the params.
+    searched: the positions of what masked searches move in this update.
+    is_searching: whether a search calls a function of the params.
   """
 
   def __init__(self, params: Any, view: Any = None):
     self.params, self.view = params, params if view is None else view
     self.leaves, self.treedef = jax.tree.flatten(params, is_leaf=views.is_hole)
-    self.searched: Optional[set[int]] = set()
+    self.searched: set[int] = set()
+    self.is_searching = False
     self._found = {}
 
   @functools.cached_property
