@@ -39,6 +39,11 @@ _TOPICS = {
         'optax.contrib.MasterWeightsState',
     ),
     'train raw models': ('optax.masks.params',),
+    'solve': (
+        'optax.contrib.minimize',
+        'optax.contrib.MinimizeResult',
+        'optax.contrib.MinimizeStatus',
+    ),
     'keep params within bounds': ('optax.contrib.lbfgsb',),
     'use states': ('optax.tree.carry_over', 'optax.tree.CarriedOver'),
 }

@@ -311,10 +311,10 @@ def _draw_place(draw, values):
 def prefixes_and_places(draw, values: st.SearchStrategy[tuple[Any, Any]]):
   """Draws a prefix, how to put something at a place of it, and the path.
 
-  The params have something there: where they have None, no leaf is wrong.
+  The params have something there: where they have nothing, no leaf is wrong.
   """
   prefix, path, _, params, put = _draw_place(draw, values)
-  hypothesis.assume(params is not None)
+  hypothesis.assume(jax.tree.leaves(params))
   return prefix, put, jax.tree_util.keystr(path)
 
 
@@ -329,7 +329,7 @@ def broken(
   if not path:  # There it would be a function.
     wrong_leaves = [leaf for leaf in wrong_leaves if not callable(leaf)]
   wrong_nodes = list(_wrong_nodes(node, params))
-  if params is None:  # There no leaf is wrong.
+  if not jax.tree.leaves(params):  # There no leaf is wrong.
     wrong_leaves = wrong_nodes
   new = draw(st.sampled_from(wrong_nodes) | st.sampled_from(wrong_leaves))
   return prefix._replace(tree=put(new)), jax.tree_util.keystr(path)

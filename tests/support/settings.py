@@ -21,14 +21,13 @@ from support.factories import decayed
 from support.models import weight_mask
 
 # Their steps are other programs than those of 0.2.8, with the same bits when
-# they are compiled. For JAX 0.5, `ones_like` is no literal.
+# they are compiled.
 REWRITTEN = {
     'optax.adaptive_grad_clip',
     'optax.lbfgs',
+    'optax.scale_by_backtracking_linesearch',
     'optax.scale_by_zoom_linesearch',
 }
-if jax.__version_info__ < (0, 6):
-  REWRITTEN.add('optax.scale_by_backtracking_linesearch')
 
 # Numbers that only Python control flow reads, and of which factories: what
 # users of pristine Optax name in `static_args`, found by jitting each alone.

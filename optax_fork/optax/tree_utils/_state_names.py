@@ -8,7 +8,6 @@ import itertools
 from typing import Any, Optional
 
 import jax
-import optax  # Whose `tree` imports this module.
 from optax._src import tree_differences
 from optax._src.models import views
 
@@ -61,23 +60,33 @@ def distinct(found: _Found, state: Any) -> _Found:
   ]
 
 
+class Chosen(dict[str, list[_Path]]):
+  """The paths to set by name, and a filter of them."""
+
+  def __call__(self, path: _Path, value: Any) -> bool:
+    return any(path in paths for paths in self.values())
+
+
 def choose(
-    state: Any, filtering: Optional[_Filter], names: Iterable[str]
-) -> _Filter:
+    state: Any,
+    filtering: Optional[_Filter],
+    names: Iterable[str],
+    get_all: Callable[..., _Found],
+) -> Chosen:
   """Returns a filter of the paths to set, or raises an error that says why.
 
   Args:
     state: where to set values.
     filtering: says by path and value what to set, or None.
     names: what the values are called.
+    get_all: ``optax.tree.get_all_with_path``, which imports this module.
   """
-  chosen = []
+  chosen = Chosen()
   for name in names:
-    found = optax.tree.get_all_with_path(state, name, filtering)
-    found = _without_params(found, name)
+    found = _without_params(get_all(state, name, filtering), name)
     _check_found(found, state, name, filtering)
-    chosen += [path for path, _ in found]
-  return lambda path, _: path in chosen
+    chosen[name] = [path for path, _ in found]
+  return chosen
 
 
 def _is_below(path: _Path, other: _Path) -> bool:
@@ -129,22 +138,25 @@ def _check_found(
       )
 
 
-def set_below(path: _Path, node: Any, filtering: _Filter, values: Any) -> Any:
+def set_below(
+    path: _Path, node: Any, chosen: Chosen, values: Any, tree_set: Any
+) -> Any:
   """Sets names below a node that has none of them itself.
 
   Args:
     path: where the node is.
     node: a node or a leaf.
-    filtering: says by path and value what to set.
+    chosen: the paths to set.
     values: by name.
+    tree_set: ``optax.tree.set``.
 
   Returns:
     The node with these values, wherever it has the names.
   """
-  in_node = lambda keys, value: filtering((*path, *keys), value)
-  get_all = optax.tree.get_all_with_path
-  there = {k: x for k, x in values.items() if get_all(node, k, in_node)}
-  return optax.tree.set(node, in_node, **there) if there else node
+  in_node = lambda keys, value: chosen((*path, *keys), value)
+  is_there = lambda name: any(_is_below(p, path) for p in chosen[name])
+  there = {name: x for name, x in values.items() if is_there(name)}
+  return tree_set(node, in_node, **there) if there else node
 
 
 def _kinds(node: Any, path: _Path) -> Iterator[Optional[str]]:
