@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes docs/api.md from the docstrings of the installed fork.
 
-`python docs/api_page.py` writes the page, with the names that pristine Optax
+`python -m docs.api_page` writes the page, with the names that pristine Optax
 lacks. tests/regression/api_page_test.py fails where the page is another, and
 tests/regression/docs_test.py runs its examples.
 """
@@ -55,7 +55,7 @@ The names that the fork adds to Optax, with their signatures and docstrings.
 [What Optax's own functions take here](functions-of-optax.md) is another page.
 [How to](README.md) has the words.
 
-`python docs/api_page.py` makes this page from the installed fork.
+`python -m docs.api_page` makes this page from the installed fork.
 
 """
 

@@ -10,7 +10,7 @@ from docs import api_page
 import optax
 from optax_fork import pristine
 
-_HOW = 'To make the page again: python docs/api_page.py'
+_HOW = 'To make the page again: python -m docs.api_page'
 
 
 def _sections():
