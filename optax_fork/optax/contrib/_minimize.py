@@ -31,7 +31,16 @@ _FLAT_STEPS = 10
 
 
 class MinimizeStatus(enum.IntEnum):
-  """Why :func:`optax.contrib.minimize` stopped."""
+  """Why :func:`optax.contrib.minimize` stopped.
+
+  Attributes:
+    STEPS_USED_UP: it took ``max_steps`` steps.
+    SMALL_GRADIENT: no element of the gradient is above ``gtol``.
+    FLAT: the loss does not fall any more, see ``ftol``.
+    SEARCH_FAILED: a search found no decrease, even with an empty memory.
+    NOT_FINITE: the loss or its gradient is not finite at the start, or where a
+      step would have to go.
+  """
 
   STEPS_USED_UP = 0
   SMALL_GRADIENT = 1
@@ -52,6 +61,7 @@ class MinimizeResult(NamedTuple):
     steps: number of steps.
     evaluations: number of evaluations of the loss, with or without gradient.
     status: why it stopped, a number of :class:`MinimizeStatus`.
+    converged: whether the gradient is small or the loss is flat.
     state: the state of the solver; after a failed search, a new one.
   """
 
@@ -263,7 +273,8 @@ def _solve(static, data, gtol, ftol, max_steps):
     x = _project(x, bounds)
 
   def loss(x):
-    out = fun(views.fill_holes(x, views.fill_holes(view, model)), *args, **kwargs)
+    full = views.fill_holes(view, model)
+    out = fun(views.fill_holes(x, full), *args, **kwargs)
     return out if has_aux else (out, None)
 
   loss, consts = _hoist(loss, x)
