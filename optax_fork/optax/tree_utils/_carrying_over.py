@@ -145,6 +145,8 @@ def _take(old: Any, new: Any) -> Any:
 def _is_another(path: Any, old: Any, new: Any) -> ValueError:
   """Makes the error of a node that is another one in the new state."""
   partition = next(filter(views.is_partition_state, (old, new)), None)
+  level = lambda node: jax.tree.structure(node, lambda x: x is not node)
+  is_same = dataclasses.is_dataclass(old) and type(old) is type(new)
   if type(old) in (list, dict) and type(new) is not type(old):
     why = (
         'as if it was restored without a target. Give one,'
@@ -156,6 +158,11 @@ def _is_another(path: Any, old: Any, new: Any) -> ValueError:
         'which is of another optimizer. Give both the labels'
         f' {reprlib.repr([*partition.inner_states])}: a state without labels'
         ' goes on as `optax.PartitionState({LABEL: optax.MaskedState(old)})`.'
+    )
+  elif is_same and level(old) != level(new):
+    why = (
+        'whose static fields differ. Give the old one those of the new one, as'
+        ' with `dataclasses.replace`.'
     )
   else:
     why = (

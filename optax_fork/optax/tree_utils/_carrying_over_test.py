@@ -47,6 +47,11 @@ def _with_number(tx):
   )
 
 
+class _Static(eqx.Module):
+  inner: Any
+  number: int = eqx.field(static=True)
+
+
 def _labels(body, head=_ADAM, **others):
   """Has a label for each param that is there."""
   return optax.partition(
@@ -264,6 +269,10 @@ class CarryOverTest(parameterized.TestCase):
           tx._replace(init=lambda p, tx=tx: {'x': p, 'y': tx.init(p)})
           for tx in (_labels(_ZERO), _labels(_ADAM))
       ), 'not told apart: a state of yours'),
+      ('static', *(
+          _ADAM._replace(init=lambda p, n=n: _Static(_ADAM.init(p), n))
+          for n in (1, 2)
+      ), r'_Static\(inner\), whose static fields differ'),
       ('two_partitions', *(
           optax.chain(_labels(_ADAM), _labels(x)) for x in (_ZERO, _ADAM)
       ), 'not told apart: .* one partition'),
