@@ -140,12 +140,13 @@ def lbfgsb(
     point inside, and searches nothing: ``projected_grad_norm`` and ``value``
     are infinite then, and ``decrease_error`` is 0. Where no update leads from a
     param to its bound in one rounded sum, as from 1 to 1e-6, the param is next
-    to the bound, inside, and on it a step later.
+    to the bound, inside, and on it a step later. An infinite param can be
+    moved nowhere: it stays, as after a failed search.
 
   .. note::
-    If a search finds no decrease, or the value or a gradient is not finite, the
-    params stay, ``decrease_error`` is above 0, and the state keeps that value
-    and gradient. After this, and after params were outside, ``memory`` is as
+    If a search finds no decrease, the value is NaN or a gradient is not finite,
+    the params stay, ``decrease_error`` is above 0, and the state keeps that
+    value and gradient. After this, and after params were outside, ``memory`` is as
     ``init`` makes it, so the next step has the bits of a first one.
 
   .. seealso:: the thread `optax#1187
@@ -245,9 +246,7 @@ def _search(path, evaluate, start, one, max_steps):
   """
   init, step, is_going_on = linesearch.zoom_linesearch(max_steps, has_aux=True)
   value, grad = start
-  was_outside = jnp.any(jnp.asarray([
-      jnp.any(_is_out(p, b)) for p, b in zip(path.x, path.bounds) if b
-  ]))
+  was_outside = _are_out(path.x, path.bounds)
   slope = path.slope(grad[0], 0.0)
   is_known = jnp.isfinite(slope)
   path = path._replace(d=[jnp.where(is_known, u, 0) for u in path.d])
@@ -276,7 +275,8 @@ def _search(path, evaluate, start, one, max_steps):
   norm = optax.tree.norm(_projected_step(x, grad[0], path.bounds), ord=jnp.inf)
   norm, value = [jnp.where(was_outside, jnp.inf, v) for v in (norm, value)]
   # A step that only moves params inside does not count as a failed search.
-  info = optax.tree.where(was_outside, (0, 0.0, 0.0), (
+  is_inside = was_outside & ~_are_out(x, path.bounds)
+  info = optax.tree.where(is_inside, (0, 0.0, 0.0), (
       end.count, end.decrease_error, end.curvature_error
   ))
   info = linesearch.ZoomLinesearchInfo(*info)
@@ -298,6 +298,8 @@ def _direction(x, g, bounds, memory):
   Returns:
     A list like ``x``.
   """
+  if not x:  # As under a label that no param has.
+    return []
   pairs = memory.diff_params_memory, memory.diff_updates_memory
   s, y = map(jax.tree.leaves, pairs)
   last = memory.count - 2
@@ -443,6 +445,11 @@ def _is_out(p, bounds):
   return (p < bounds[0]) | (p > bounds[1])
 
 
+def _are_out(x, bounds):
+  is_out = [jnp.any(_is_out(p, b)) for p, b in zip(x, bounds) if b]
+  return jnp.any(jnp.asarray(is_out))
+
+
 def _projected_step(x, g, bounds):
   return _bounded(
       lambda b, u, p: jnp.clip(p + u, *b) - p, bounds, [-q for q in g], x
@@ -456,7 +463,9 @@ def _exact_update(bounds, u, p):
   excess = p + u - end
   other = jnp.nextafter(u, jnp.where(excess > 0, -jnp.inf, jnp.inf))
   is_better = _is_out(p + u, bounds) | (p + other == end)
-  return jnp.where((excess != 0) & is_better, other, u)
+  u = jnp.where((excess != 0) & is_better, other, u)
+  # Nothing that is added to an infinite param moves it inside.
+  return jnp.where(jnp.isinf(p), 0, u)
 
 
 def _vdot(leaves, others):

@@ -245,6 +245,7 @@ class LBFGSBTest(parameterized.TestCase):
       ('free_inf', lambda x, value, grad: (x, value, grad.at[2].set(_INF)), 2),
       ('nan_value', lambda x, _, grad: (x, _NAN, grad), 2),
       ('nan_params', lambda x, *_: _value_and_grad(x.at[0].set(_NAN)), 2),
+      ('inf_params', lambda x, *_: (x.at[0].set(_INF), _INF, x), 2),
   )
   def test_state_after_a_step(self, change, end):
     """It ends with success (0), by a move inside (1) or with a failure (2)."""
@@ -445,6 +446,19 @@ class LBFGSBTest(parameterized.TestCase):
     for bound in (None, 0):
       with self.assertRaisesRegex(ValueError, r"params\['n'\] is int.*floats"):
         _lbfgsb.lbfgsb(bound).init({'n': jnp.arange(3)})
+
+  def test_label_without_params(self):
+    solvers = {'x': _lbfgsb.lbfgsb(0), 'unused': _lbfgsb.lbfgsb(0)}
+    solver = _combining.partition(solvers, {'a': 'x'})
+    params = {'a': jnp.ones(2)}
+    fn = lambda params: jnp.sum(params['a'] ** 2)
+
+    def step(state):
+      value, grad = jax.value_and_grad(fn)(params)
+      args = {'value': value, 'grad': grad, 'value_fn': fn}
+      return solver.update(grad, state, params, **args)[1]
+
+    jax.eval_shape(step, solver.init(params))
 
   def test_error_of_memory_size(self):
     with self.assertRaisesRegex(ValueError, 'memory_size'):
