@@ -146,8 +146,8 @@ def lbfgsb(
   .. note::
     If a search finds no decrease, the value is NaN or a gradient is not finite,
     the params stay, ``decrease_error`` is above 0, and the state keeps that
-    value and gradient. After this, and after params were outside, ``memory`` is as
-    ``init`` makes it, so the next step has the bits of a first one.
+    value and gradient. After this, and after params were outside, ``memory`` is
+    as ``init`` makes it, so the next step has the bits of a first one.
 
   .. seealso:: the thread `optax#1187
     <https://github.com/google-deepmind/optax/issues/1187>`_.
