@@ -199,6 +199,7 @@ class StopTest(parameterized.TestCase):
       (lambda x: jnp.sqrt(jnp.sum(x**2)) + jnp.sum((x - 1) ** 2), 0.0, -1),
       (lambda x: jnp.sum(jnp.where(x == 1, 2.0, jnp.nan * x)), 1.0, None),
       (lambda x: jnp.sum(jnp.log(-1 - x)), 1.0, None),
+      (lambda x: jnp.sum((jnp.sqrt(x) - 0.5) ** 2), 0.0, 0.0),
   )
   def test_what_is_not_finite_is_no_result(self, loss, start, lower):
     """Neither a NaN gradient at the start nor steps to NaN move the params."""
@@ -207,6 +208,13 @@ class StopTest(parameterized.TestCase):
     self.assertEqual(found.status, Status.NOT_FINITE)
     self.assertFalse(found.converged)
     np.testing.assert_array_equal(found.params, start)
+
+  @parameterized.parameters(jnp.bfloat16, jnp.float16)
+  def test_params_of_low_precision(self, dtype):
+    start = jnp.array([1.5, 2.0], dtype)
+    found = minimize(lambda x: jnp.sum((x - 0.3) ** 2), start)
+    self.assertEqual(found.params.dtype, dtype)
+    np.testing.assert_allclose(np.float32(found.params), 0.3, atol=0.01)
 
   def test_search_that_fails(self):
     """The gradient tells a lie: nowhere is the loss less than at the start."""
