@@ -389,8 +389,8 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
     new_grad = optax.tree.conj(search.grad) if has_grad else c.grad
     is_finite = jnp.isfinite(new) & jnp.isfinite(_largest(new_grad))
     is_good = is_finite & ((error <= 0) | (new < c.value))
-    # A step that only moves params inside searches nothing.
-    failed = (trials > 0) & ~is_good
+    # A step that only moves params inside searches nothing, without an error.
+    failed = ~is_good & ((trials > 0) | (error > 0))
     moved = update.apply_updates(c.x, _pick(c.x, updates))
     x = optax.tree.where(failed, c.x, moved)
     new, grad = optax.tree.where(
