@@ -381,12 +381,17 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
     grad = views.fill_holes(optax.tree.cast_like(c.grad, c.x), zeros)
     updates, state = solver.update(
         grad, c.state, model, value=c.value, grad=grad,
-        value_fn=lambda model: loss(_pick(c.x, model)),
+        # Beside x64, step sizes may have promoted params.
+        value_fn=lambda model: loss(
+            optax.tree.cast_like(_pick(c.x, model), c.x)
+        ),
     )  # fmt: skip
     search = _search_of(state)
     trials, error = search.info[:2]
     new = search.value.astype(value.dtype)
-    new_grad = optax.tree.conj(search.grad) if has_grad else c.grad
+    new_grad = c.grad
+    if has_grad:
+      new_grad = optax.tree.cast_like(optax.tree.conj(search.grad), c.grad)
     is_finite = jnp.isfinite(new) & jnp.isfinite(_largest(new_grad))
     is_good = is_finite & ((error <= 0) | (new < c.value))
     # A step that only moves params inside searches nothing, without an error.
