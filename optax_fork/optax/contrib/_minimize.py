@@ -398,7 +398,9 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
     search = _search_of(state)
     trials, error = search.info[:2]
     new = search.value.astype(value.dtype)
-    new_grad = optax.tree.conj(search.grad) if has_grad else c.grad
+    new_grad = c.grad
+    if has_grad:
+      new_grad = optax.tree.cast_like(optax.tree.conj(search.grad), c.grad)
     is_finite = jnp.isfinite(new) & jnp.isfinite(_largest(new_grad))
     is_good = is_finite & ((error <= 0) | (new < c.value))
     # A step that only moves params inside searches nothing, without an error.

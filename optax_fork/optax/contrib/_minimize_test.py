@@ -4,6 +4,7 @@
 
 from absl.testing import absltest
 from absl.testing import parameterized
+from flax import nnx
 import jax
 from jax import flatten_util
 import jax.numpy as jnp
@@ -178,6 +179,45 @@ class MinimizeTest(parameterized.TestCase):
       np.testing.assert_allclose(found.params[i], one.params, atol=1e-4)
       self.assertEqual(found.steps[i], one.steps)
     self.assertIn('3 times small gradient', repr(found))
+
+  def test_scan(self):
+    """Each solve begins where the one before ended."""
+
+    def advance(x, y):
+      found = minimize(_fit, x, y, 1.0)
+      return found.params, found.status
+
+    ys = jnp.asarray([[1.0, 2.0], [-3.0, 0.1]])
+    x, status = jax.jit(lambda: jax.lax.scan(advance, jnp.zeros(2), ys))()
+    np.testing.assert_array_equal(status, Status.SMALL_GRADIENT)
+    np.testing.assert_allclose(jax.grad(_fit)(x, ys[1], 1.0), 0, atol=1e-4)
+
+  def test_float32_beside_x64(self):
+    with jax.enable_x64(True):
+      start = np.array([-1.2, 1.0], np.float32)
+      found = minimize(_rosenbrock, start, gtol=1e-3)
+      self.assertTrue(found.converged)
+      for x in found.params, found.value, found.grad_norm:
+        self.assertEqual(x.dtype, np.float32)
+
+  def test_sharded_array(self):
+    mesh = jax.sharding.Mesh(np.asarray(jax.devices()[:1]), 'x')
+    spec = jax.sharding.PartitionSpec('x')
+    sharding = jax.sharding.NamedSharding(mesh, spec)
+    start = jax.device_put(jnp.zeros(2), sharding)
+    found = jax.jit(lambda x: minimize(_fit, x, 1.0, 1.0))(start)
+    self.assertTrue(found.converged)
+    self.assertTrue(found.params.sharding.is_equivalent_to(sharding, 1))
+
+  def test_nnx_state(self):
+    graphdef, params = nnx.split(nnx.Linear(2, 1, rngs=nnx.Rngs(0)))
+    loss = lambda params: jnp.sum(
+        (nnx.merge(graphdef, params)(jnp.eye(2)) - 3) ** 2
+    )
+    found = minimize(loss, params, gtol=1e-3)
+    self.assertTrue(found.converged)
+    self.assertIsInstance(found.params, nnx.State)
+    np.testing.assert_allclose(loss(found.params), 0, atol=1e-5)
 
 
 class StopTest(parameterized.TestCase):
