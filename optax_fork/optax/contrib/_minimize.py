@@ -263,7 +263,8 @@ def _solve(static, data, gtol, ftol, max_steps):
     x = _project(x, bounds)
 
   def loss(x):
-    out = fun(views.fill_holes(x, views.fill_holes(view, model)), *args, **kwargs)
+    whole = views.fill_holes(x, views.fill_holes(view, model))
+    out = fun(whole, *args, **kwargs)
     return out if has_aux else (out, None)
 
   loss, consts = _hoist(loss, x)
