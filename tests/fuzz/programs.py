@@ -456,7 +456,8 @@ _EAGER = (
     '    is_leaf=lambda x: isinstance(x, optax.MaskedNode),\n)',
     "out = optax.tree.get(state, 'count')",
     "out = optax.tree.get_all_with_path(state, 'mu')",
-    'state = optax.tree.set(state, count=jnp.asarray(5))',
+    "is_outer = outer(optax.tree.get_all_with_path(state, 'count'))\n"
+    'state = optax.tree.set(state, is_outer, count=jnp.asarray(5))',
     "out = optax.tree.get(state, 'learning_rate')",
     'out = optax.tree.norm(grads)',
     'out = optax.incremental_update(params, params, 0.1)',

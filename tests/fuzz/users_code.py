@@ -103,6 +103,16 @@ def large(updates, step, params):
   return sum(norms) > 3, {'norms': norms}
 
 
+def outer(found):
+  """Returns a filter of what is not inside of a node that has the name, too.
+
+  0.2.8 sets nothing else (test_setting_a_name_inside_of_a_state_that_has_it).
+  """
+  nodes = [path[:-1] for path, _ in found]
+  is_inside = lambda path, node: path[: len(node)] == node != path[:-1]
+  return lambda path, _: not any(is_inside(path, node) for node in nodes)
+
+
 def overridden(base, way, tx):
   """Returns an optimizer of a subclass; `way` is None for methods."""
 

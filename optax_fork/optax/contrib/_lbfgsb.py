@@ -8,6 +8,7 @@ to them. The search runs along the projected path, so each trial is inside.
 """
 
 from collections.abc import Callable
+import contextlib
 import functools
 from typing import Any, NamedTuple
 
@@ -369,8 +370,11 @@ def _get_bounds(
     if low is None and high is None:
       bounds.append(None)
       continue
-    # Numbers that are known are compared while `init` is traced, too.
-    with jax.ensure_compile_time_eval():
+    # Numbers that are known are compared while `init` is traced, too. In JAX
+    # 0.5, the others must not be evaluated like this.
+    is_known = not any(isinstance(b, jax.core.Tracer) for b in (low, high))
+    known, traced = jax.ensure_compile_time_eval, contextlib.nullcontext
+    with known() if is_known else traced():
       low = _get_limit(low, -jnp.inf, f'lower{where}', leaf)
       high = _get_limit(high, jnp.inf, f'upper{where}', leaf)
       is_valid = (low <= high) & (low < jnp.inf) & (high > -jnp.inf)
