@@ -14,6 +14,6 @@ def align_columns(rows: list[list[str]], sides: str) -> list[str]:
 
 def show_number(x: Any) -> str:
   """Shows floats with four digits, since a row may hold one for each layer."""
-  if type(x) is tuple:  # Not dimension numbers, which have names.
+  if isinstance(x, tuple) and not hasattr(x, '_fields'):
     return '[' + ', '.join(map(show_number, x)) + ']'
   return f'{x:.4g}' if isinstance(x, float) else str(x)

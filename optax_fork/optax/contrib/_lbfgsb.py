@@ -281,8 +281,8 @@ def _search(path, evaluate, start, one, max_steps):
       end.count, end.decrease_error, end.curvature_error
   ))
   info = linesearch.ZoomLinesearchInfo(*info)
-  found = linesearch.ScaleByZoomLinesearchState(step_size, value, grad, info)
-  return has_moved, updates, norm, found
+  state: Any = linesearch.ScaleByZoomLinesearchState
+  return has_moved, updates, norm, state(step_size, value, grad, info)
 
 
 # Outside of jit, each call would trace and compile the loops of L-BFGS again.

@@ -119,7 +119,7 @@ def master_weights(
         ' float of its range.'
     )
 
-  def to_copy(x, _=None):
+  def to_copy(x, _=None) -> Any:
     if isinstance(x, jax.ShapeDtypeStruct):
       return jax.ShapeDtypeStruct(x.shape, dtype, sharding=x.sharding)
     return jnp.asarray(x, dtype)

@@ -75,7 +75,7 @@ class MinimizeResult(NamedTuple):
   state: base.OptState
 
   @property
-  def converged(self) -> jax.Array:
+  def converged(self) -> jax.typing.ArrayLike:
     """Whether the gradient is small or the loss is flat."""
     small, flat = MinimizeStatus.SMALL_GRADIENT, MinimizeStatus.FLAT
     return (self.status == small) | (self.status == flat)
@@ -222,11 +222,11 @@ def minimize(
         'There are no params: these are arrays of floats. Of integers, make'
         ' some, as `jnp.asarray(params, float)` does.'
     )
-  bounds = None
+  bounds: Any = None
   if solver is None:
-    get = lambda view: _lbfgsb._get_bounds(lower, upper, view, True)
+    get: Any = lambda view: _lbfgsb._get_bounds(lower, upper, view, True)
     # A transformation is told of the whole params, from which it may choose.
-    bounds = base.GradientTransformation(get, None).init(params)
+    bounds = base.GradientTransformation(get, get).init(params)
     bounds = None if all(b is None for b in bounds) else bounds
   elif not (lower is None and upper is None):
     raise ValueError(
@@ -241,8 +241,8 @@ def minimize(
   data = [x if _is_data(keys, x) else None for keys, x in paths]
   rest = tuple(x if d is None else None for (_, x), d in zip(paths, data))
   static = treedef, rest, tuple(map(type, rest)), has_aux, callback
-  x, result = _solve(static, data, gtol, ftol, max_steps)
-  return result._replace(params=views.fill_holes(x, params))
+  result = _solve(static, data, gtol, ftol, max_steps)
+  return result._replace(params=views.fill_holes(result.params, params))
 
 
 def _is_data(keys, leaf):
@@ -272,12 +272,12 @@ def _solve(static, data, gtol, ftol, max_steps):
   if bounds is not None:
     x = _project(x, bounds)
 
-  def loss(x):
+  def evaluate(x):
     full = views.fill_holes(view, model)
     out = fun(views.fill_holes(x, full), *args, **kwargs)
     return out if has_aux else (out, None)
 
-  loss, consts = _hoist(loss, x)
+  loss, consts = _hoist(evaluate, x)
   stops = gtol, ftol, max_steps
 
   def run(x, bounds, consts):
@@ -303,8 +303,8 @@ def _solve(static, data, gtol, ftol, max_steps):
   )
   aux = loss(consts, end.x)[1] if has_aux else None
   evaluations = end.evaluations + has_aux
-  return end.x, MinimizeResult(
-      None, end.value, aux, end.norm, end.steps, evaluations, status, end.state
+  return MinimizeResult(
+      end.x, end.value, aux, end.norm, end.steps, evaluations, status, end.state
   )
 
 
@@ -483,11 +483,10 @@ def _differentiate(solution, loss, primals, tangents):
   # Bounds that only the solver knows hold a param where its gradient exceeds
   # the norm, beyond rounding.
   reach = lambda p: 2 * end.norm + 4 * jnp.finfo(p.dtype).eps * jnp.abs(p)
-  if bounds is not None:
-    limits, limit_dots = (
-        [b for p, b in zip(leaves, given) for _ in split(p)]
-        for given in (bounds, bound_dots)
-    )
+  limits, limit_dots = (
+      [b for p, b in zip(leaves, given or ()) for _ in split(p)]
+      for given in (bounds, bound_dots)
+  )
   held, moved = [], []
   for i, (p, g) in enumerate(zip(x, slopes)):
     is_low, is_high, (low, high) = g > reach(p), g < -reach(p), (0, 0)

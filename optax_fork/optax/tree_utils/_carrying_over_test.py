@@ -197,7 +197,7 @@ class CarryOverTest(parameterized.TestCase):
       lambda tx: optax.chain(tx, tx),
       lambda tx: optax.chain(_ADAM, tx),
       lambda tx: _labels(optax.chain(optax.clip(1.0), tx)),
-      lambda tx: optax.contrib.master_weights(tx),
+      optax.contrib.master_weights,
   )
   def test_states_of_other_classes(self, wrap):
     """A class of a user's is another optimizer, though its fields are alike."""
@@ -212,7 +212,7 @@ class CarryOverTest(parameterized.TestCase):
     ))  # fmt: skip
 
   @parameterized.parameters(
-      lambda state: list(state),
+      list,
       lambda state: [state[0]._asdict(), {}],
       lambda state: ({**state[0]._asdict()}, state[1]),
   )
