@@ -507,6 +507,8 @@ def _differentiate(solution, loss, primals, tangents):
       choose(zeros, optax.tree.scale(-1, right)),
       _conjugate_residuals, symmetric=True,
   )  # fmt: skip
+  # In JAX 0.5, a solve cannot be transposed if a result is not used.
+  free_dots = jax.lax.optimization_barrier(free_dots)
   dots = optax.tree.add(free_dots, moved)
   value_dot = jax.jvp(value_of, (x, consts), (dots, const_dots))[1]
   end_dots = jax.tree.map(zero, end)
