@@ -224,9 +224,10 @@ def minimize(
     )
   bounds: Any = None
   if solver is None:
-    get: Any = lambda view: _lbfgsb._get_bounds(lower, upper, view, True)
+    make: Any = base.GradientTransformation
+    get = lambda view: _lbfgsb._get_bounds(lower, upper, view, True)
     # A transformation is told of the whole params, from which it may choose.
-    bounds = base.GradientTransformation(get, get).init(params)
+    bounds = make(get, get).init(params)
     bounds = None if all(b is None for b in bounds) else bounds
   elif not (lower is None and upper is None):
     raise ValueError(
