@@ -120,8 +120,8 @@ def minimize(
   r"""Minimizes a loss, from a start to a reason to stop.
 
   It takes steps of L-BFGS, within bounds if there are any, until the gradient
-  is small, the loss is flat, or a search fails twice. All that runs is one
-  ``while_loop``, also under ``jit``, ``vmap`` and ``scan``.
+  is small, the loss is flat, or a search fails twice. The whole solve is
+  compiled, and runs under ``jit``, ``vmap`` and ``scan``, too.
 
   The solve stops for the first of these reasons, and ``result.status`` names
   it:
@@ -209,8 +209,7 @@ def minimize(
     ``lambda`` or an ``optax.lbfgs()`` that is new in each call compiles anew.
     What the loss reads beside its arguments, such as a global variable or an
     attribute of an object, is read when it compiles. The loss is traced once,
-    and compiled three times, for the start, first and further trials of a step
-    (twice with bounds).
+    and compiled three times, for the start and the two phases of a search.
 
   .. seealso:: :func:`optax.contrib.lbfgsb`, and the thread `optax#1187
     <https://github.com/google-deepmind/optax/issues/1187>`_.
@@ -357,10 +356,7 @@ def _project(x, bounds):
   return treedef.unflatten(_lbfgsb._bounded(clip, bounds, leaves))
 
 
-def _largest(tree):
-  return functools.reduce(
-      jnp.maximum, [jnp.max(jnp.abs(x)) for x in jax.tree.leaves(tree)]
-  )
+_largest = functools.partial(optax.tree.norm, ord=jnp.inf)
 
 
 def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):

@@ -116,7 +116,8 @@ def _check_found(
   """Raises an error if what was found of a name cannot be set, and why."""
   if not found:
     chosen = ', as `filtering` chooses,' if filtering else ''
-    raise KeyError(f'Found no values of {name!r}{chosen} in {show(state)}')
+    names = show_names(state)
+    raise KeyError(f'Found no values of {name!r}{chosen} in {names}')
   if len(distinct(found, state)) < len(found):
     raise ValueError(
         f'{name!r} follows a schedule, so each update computes it again. To set'
@@ -176,7 +177,7 @@ def _kinds(node: Any, path: _Path) -> Iterator[Optional[str]]:
       node = dict(children)[(key,)]
 
 
-def show(state: Any) -> str:
+def show_names(state: Any) -> str:
   """Lists the names in a state, in their order."""
   names = {}
 

@@ -54,7 +54,7 @@ class StateNamesTest(absltest.TestCase):
     self.assertIn('[0][0]ScaleByAdamState.count, [1]', str(raised.exception))
 
   def test_many_names(self):
-    shown = _state_names.show({str(i): {} for i in range(99)})
+    shown = _state_names.show_names({str(i): {} for i in range(99)})
     self.assertEndsWith(shown, "'29', ...")
 
   def test_output_that_has_names_of_states(self):
