@@ -126,14 +126,14 @@ def _section(path: str, value: object) -> str:
     blocks.append(f'`{path}{inspect.Signature(shown)}`')
   for title, rest, body in _parts(inspect.getdoc(value), _TITLE):
     if title in ('Args:', 'Attributes:', 'Raises:'):
-      blocks += [f'**{title[:-1]}**', '\n'.join(_entries(body))]
+      blocks.append('\n'.join([f'**{title}**', *_entries(body)]))
     elif title == '.. seealso::':
       others = f'{rest}\n{body}'.strip()
       blocks += _markdown(f'See also {others}.')
     else:
+      first, *others = _markdown(f'{rest or ""}\n{body}')
       is_section = title and title.endswith(':') and title[0] != '.'
-      blocks += [f'**{title[:-1]}**'] if is_section else []
-      blocks += _markdown(f'{rest or ""}\n{body}')
+      blocks += [f'**{title}**\n{first}' if is_section else first, *others]
   return '\n\n'.join(blocks)
 
 
