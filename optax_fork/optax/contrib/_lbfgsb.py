@@ -68,7 +68,8 @@ def lbfgsb(
 
   It is used as :func:`optax.lbfgs` is, and takes the same steps where nothing
   is bounded. After :func:`optax.apply_updates`, each param is within its
-  bounds, to the last bit.
+  bounds, to the last bit; where both are equal and it starts outside, after
+  the second step.
 
   A param is active if a gradient step :math:`\gamma g` would reach its bound;
   here :math:`\gamma` is the step length that the last step suggests. Active
