@@ -429,12 +429,18 @@ def _get_limit(bound, default, place, leaf):
         f'{place} has the shape {array.shape}, but the param has {shape}.'
         ' Give an array of that shape, or a number.'
     )
-  given = array.astype(jnp.promote_types(array.dtype, jnp.float32))
-  limit = given.astype(dtype)
-  if given.dtype == dtype:
+  is_float = jnp.issubdtype(array.dtype, jnp.floating)
+  to_compare = array.dtype
+  if is_float:
+    to_compare = jnp.promote_types(to_compare, jnp.float32)
+  limit = array.astype(dtype)
+  if to_compare == dtype:
     return limit
-  # Rounded inwards, so that the param is within what was given.
-  is_out = limit > given if default > 0 else limit < given
+  # Rounded inwards, so that the param is within what was given. JAX would
+  # compare an integer as a float, which rounds it.
+  given = array.astype(to_compare)
+  found = limit if is_float else limit.astype(to_compare)
+  is_out = found > given if default > 0 else found < given
   inner = jnp.nextafter(limit, jnp.asarray(-default, dtype))
   return jnp.where(is_out, inner, limit)
 

@@ -425,17 +425,19 @@ class LBFGSBTest(parameterized.TestCase):
       (jnp.bfloat16, None, 0.3),
       (jnp.bfloat16, np.float32([1e-3, -0.1]), 0.3),
       (jnp.float32, 0.1, None),
+      (jnp.float32, 16777217, None),  # An integer of more digits.
+      (jnp.float32, None, 20000003),
   )
   def test_bounds_are_rounded_inwards(self, dtype, lower, upper):
     start = jnp.full(2, 300.0 if upper is None else 0.0, dtype)
     bounds = _lbfgsb._get_bounds(lower, upper, start)[0]
     for found, given, sign in zip(bounds, (lower, upper), (1, -1)):
       if given is not None:
-        given = np.float32(given)
-        found = sign * np.float32(found)
+        given = np.float64(given)
+        found = sign * np.float64(found)
         self.assertTrue(np.all(found >= sign * given))
         one_less = jnp.nextafter(jnp.asarray(sign * found, dtype), -sign * _INF)
-        self.assertTrue(np.all(sign * np.float32(one_less) < sign * given))
+        self.assertTrue(np.all(sign * np.float64(one_less) < sign * given))
 
   def test_error_where_no_number_is_within(self):
     for bounds in ((0.3001, 0.3002), (1e39, None)):
