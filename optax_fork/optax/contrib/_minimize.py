@@ -97,7 +97,7 @@ class MinimizeResult(NamedTuple):
 
 _Progress = collections.namedtuple(
     '_Progress',
-    'x value grad norm state steps evaluations failed least num_flat is_known'
+    'x value norm steps evaluations status state least num_flat is_known'
     ' is_new',
 )
 
@@ -290,22 +290,10 @@ def _solve(static, data, gtol, ftol, max_steps):
   solution.defjvp(
       functools.partial(_differentiate, solution, loss), symbolic_zeros=True
   )
-  end = solution(hidden, x, bounds, consts)
-  finite = jnp.isfinite(end.value)
-  status = jnp.select(
-      [
-          (end.norm <= gtol) & finite,
-          end.failed > 0,
-          end.num_flat >= _FLAT_STEPS,
-      ],
-      [MinimizeStatus.SMALL_GRADIENT, end.failed, MinimizeStatus.FLAT],
-      MinimizeStatus.STEPS_USED_UP,
-  )
-  aux = loss(consts, end.x)[1] if has_aux else None
-  evaluations = end.evaluations + has_aux
-  return MinimizeResult(
-      end.x, end.value, aux, end.norm, end.steps, evaluations, status, end.state
-  )
+  result = solution(hidden, x, bounds, consts)
+  aux = loss(consts, result.params)[1] if has_aux else None
+  evaluations = result.evaluations + has_aux
+  return result._replace(aux=aux, evaluations=evaluations)
 
 
 def _hoist(fn, *args):
@@ -328,13 +316,16 @@ def _make_solver(bounds, view):
   return _lbfgsb.lbfgsb(*map(treedef.unflatten, ends))
 
 
+def _is_search(state):
+  fields = {'value', 'grad', 'info'}
+  is_one = fields <= set(getattr(state, '_fields', ()))
+  return is_one or isinstance(state, linesearch.LinesearchAuxState)
+
+
 def _search_of(state):
   """Finds the state of the search in that of the solver."""
-  fields = {'value', 'grad', 'info'}
-  is_aux = lambda s: isinstance(s, linesearch.LinesearchAuxState)
-  is_one = lambda s: fields <= set(getattr(s, '_fields', ())) or is_aux(s)
-  found = [s for s in jax.tree.leaves(state, is_leaf=is_one) if is_one(s)]
-  if len(found) != 1 or is_aux(found[0]) or found[0].grad is None:
+  found = list(filter(_is_search, jax.tree.leaves(state, is_leaf=_is_search)))
+  if len(found) != 1 or getattr(found[0], 'grad', None) is None:
     raise ValueError(
         'The solver must keep the value and the gradient of one search in its'
         ' state, as `optax.lbfgs()`, `optax.contrib.lbfgsb()` and'
@@ -350,6 +341,18 @@ def _pick(holes, tree):
   return jax.tree.map(pick, holes, tree, is_leaf=views.is_hole)
 
 
+def _keep(state, value, grad):
+  """Puts a value and a gradient into the state of the search."""
+
+  def put(s):
+    if not _is_search(s):
+      return s
+    value_, grad_ = optax.tree.cast_like((value, grad), (s.value, s.grad))
+    return s._replace(value=value_, grad=grad_)
+
+  return jax.tree.map(put, state, is_leaf=_is_search)
+
+
 def _project(x, bounds):
   leaves, treedef = jax.tree.flatten(x)
   clip = lambda b, p: jnp.clip(p, *b)
@@ -360,90 +363,95 @@ _largest = functools.partial(optax.tree.norm, ord=jnp.inf)
 
 
 def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
-  """Runs the loop."""
+  """Runs the loop. Where it can, the gradient is in the state of the search."""
   gtol, ftol, max_steps = stops
   init = lambda x: solver.init(views.fill_holes(x, whole))
-  value = jnp.asarray(jnp.inf, jax.eval_shape(loss, x).dtype)
-  ftol = jnp.finfo(value.dtype).eps if ftol is None else ftol
+  dtype = jax.eval_shape(loss, x).dtype
+  ftol = jnp.finfo(dtype).eps if ftol is None else ftol
+  zeros = optax.tree.zeros_like(views.get_view(whole))
 
-  def get_norm(x, grad, search):
-    if bounds is None:
-      norm = getattr(search, 'projected_grad_norm', _largest(grad))
-    else:
-      moved = _project(optax.tree.sub(x, grad), bounds)
-      norm = _largest(optax.tree.sub(moved, x))
-    return norm.astype(value.dtype)
-
-  def evaluate(c):
-    new, grad = jax.value_and_grad(loss)(c.x)
-    grad = optax.tree.cast_like(optax.tree.conj(grad), c.grad)
-    norm = get_norm(c.x, grad, _search_of(c.state))
-    return c._replace(
-        value=new, grad=grad, norm=norm, evaluations=c.evaluations + 1,
-        is_known=True,
-    )  # fmt: skip
-
-  def step(c):
-    model = views.fill_holes(c.x, whole)
-    zeros = optax.tree.zeros_like(views.get_view(whole))
-    grad = views.fill_holes(optax.tree.cast_like(c.grad, c.x), zeros)
+  def step(start_grad, was_finite, c):
+    grad = _search_of(c.state).grad if has_grad else start_grad
+    grad = optax.tree.cast_like(optax.tree.conj(grad), c.x)
+    grad = views.fill_holes(grad, zeros)
     updates, state = solver.update(
-        grad, c.state, model, value=c.value, grad=grad,
+        grad, c.state, views.fill_holes(c.x, whole), value=c.value, grad=grad,
         # Searches try params of the dtype of the step size, too.
         value_fn=lambda m: loss(optax.tree.cast_like(_pick(c.x, m), c.x)),
     )  # fmt: skip
     search = _search_of(state)
     trials, error = search.info[:2]
-    new = search.value.astype(value.dtype)
-    new_grad = c.grad
-    if has_grad:
-      new_grad = optax.tree.cast_like(optax.tree.conj(search.grad), c.grad)
-    is_finite = jnp.isfinite(new) & jnp.isfinite(_largest(new_grad))
-    is_good = is_finite & ((error <= 0) | (new < c.value))
+    value, norm = search.value.astype(dtype), _largest(search.grad)
+    is_finite = jnp.isfinite(value) & jnp.isfinite(norm)
+    is_good = is_finite & ((error <= 0) | (value < c.value))
     # A step that only moves params inside searches nothing, without an error.
     failed = ~is_good & ((trials > 0) | (error > 0))
-    moved = update.apply_updates(c.x, _pick(c.x, updates))
-    x = optax.tree.where(failed, c.x, moved)
-    new, grad = optax.tree.where(
-        failed | (trials == 0), (c.value, c.grad), (new, new_grad)
-    )
-    has_fallen = c.least - new > ftol * jnp.abs(new)
-    was_finite = jnp.isfinite(c.value + _largest(c.grad) + error)
-    reason = jnp.where(
-        was_finite, MinimizeStatus.SEARCH_FAILED, MinimizeStatus.NOT_FINITE
-    )
-    norm = get_norm(x, grad, search)
+    is_found = ~failed & (trials > 0)
+    value = jnp.where(is_found, value, c.value)
+    norm = getattr(
+        search, 'projected_grad_norm', jnp.where(is_found, norm, c.norm)
+    ).astype(dtype)
     if callback is not None:
-      jax.debug.callback(callback, c.steps + 1, new, norm)
+      jax.debug.callback(callback, c.steps + 1, value, norm)
+    has_fallen = c.least - value > ftol * jnp.abs(value)
+    num_flat = jnp.where(has_fallen, 0, c.num_flat + 1)
+    is_over = failed & c.is_new
+    status = jnp.select(
+        [
+            is_found & (norm <= gtol),
+            is_over & was_finite & jnp.isfinite(error),
+            is_over,
+            num_flat >= _FLAT_STEPS,
+        ],
+        [
+            MinimizeStatus.SMALL_GRADIENT,
+            MinimizeStatus.SEARCH_FAILED,
+            MinimizeStatus.NOT_FINITE,
+            MinimizeStatus.FLAT,
+        ],
+        MinimizeStatus.STEPS_USED_UP,
+    )
+    moved = update.apply_updates(c.x, _pick(c.x, updates))
     return _Progress(
-        x, new, grad, norm, state, c.steps + 1, c.evaluations + trials,
-        failed=jnp.where(failed & c.is_new, reason, 0),
-        least=jnp.where(has_fallen, new, c.least).astype(value.dtype),
-        num_flat=jnp.where(has_fallen, 0, c.num_flat + 1),
-        is_known=(trials > 0) & ~failed & has_grad,
-        is_new=failed,
+        optax.tree.where(failed, c.x, moved), value, norm, c.steps + 1,
+        c.evaluations + trials, status, state,
+        least=jnp.where(has_fallen, value, c.least), num_flat=num_flat,
+        is_known=is_found & has_grad, is_new=failed,
     )  # fmt: skip
 
   def goes_on(c):
-    has_steps = c.is_known & (c.steps < max_steps)
-    return has_round(c) & has_steps
+    return (c.status == 0) & c.is_known & (c.steps < max_steps)
 
   def has_round(c):
-    is_small = (c.norm <= gtol) & jnp.isfinite(c.value) & c.is_known
-    is_open = ~is_small & (c.failed == 0) & (c.num_flat < _FLAT_STEPS)
-    return is_open & (~c.is_known | (c.steps < max_steps))
+    return (c.status == 0) & (~c.is_known | (c.steps < max_steps))
 
   def go_round(c):
     """Evaluates where no search has, then goes on until a search fails."""
-    c = jax.lax.while_loop(goes_on, step, evaluate(c))
-    return c._replace(state=optax.tree.where(c.is_new, init(c.x), c.state))
+    value, grad = jax.value_and_grad(loss)(c.x)
+    size = _largest(grad)
+    norm = getattr(_search_of(c.state), 'projected_grad_norm', size)
+    if bounds is not None:
+      leaves = map(jax.tree.leaves, (c.x, grad))
+      norm = _largest(_lbfgsb._projected_step(*leaves, bounds))
+    is_small = (norm <= gtol) & jnp.isfinite(value)
+    start = c._replace(
+        value=value, norm=norm.astype(dtype), evaluations=c.evaluations + 1,
+        status=jnp.where(is_small, MinimizeStatus.SMALL_GRADIENT, c.status),
+        state=_keep(c.state, value, grad) if has_grad else c.state,
+        is_known=True,
+    )  # fmt: skip
+    was_finite = jnp.isfinite(value) & jnp.isfinite(size)
+    end = jax.lax.while_loop(
+        goes_on, functools.partial(step, grad, was_finite), start
+    )
+    return end._replace(state=optax.tree.where(end.is_new, init(end.x), end.state))
 
-  state, zero = init(x), jnp.zeros((), int)
-  grad = optax.tree.zeros_like(_search_of(state).grad if has_grad else x)
+  value, zero = jnp.asarray(jnp.inf, dtype), jnp.zeros((), int)
   start = _Progress(
-      x, value, grad, value, state, zero, zero, zero, value, zero, False, True
+      x, value, value, zero, zero, zero, init(x), value, zero, False, True
   )
-  return jax.lax.while_loop(has_round, go_round, start)
+  end = jax.lax.while_loop(has_round, go_round, start)
+  return MinimizeResult(*end[:2], None, *end[2:7])
 
 
 def _differentiate(solution, loss, primals, tangents):
@@ -462,7 +470,7 @@ def _differentiate(solution, loss, primals, tangents):
       full, dots, [bounds, consts], is_leaf=is_zero
   )
   end = solution(*primals)
-  leaves, treedef = jax.tree.flatten(end.x)
+  leaves, treedef = jax.tree.flatten(end.params)
   # A complex param is two real ones.
   split = lambda x: (x.real, x.imag) if jnp.iscomplexobj(x) else (x,)
   split_all = lambda leaves: [part for x in leaves for part in split(x)]
@@ -475,11 +483,11 @@ def _differentiate(solution, loss, primals, tangents):
     )  # fmt: skip
 
   value_of = lambda parts, consts: loss(consts, join(parts))[0]
-  slope_of = jax.grad(value_of)
-  x, slopes = map(split_all, (leaves, jax.tree.leaves(end.grad)))
+  x = split_all(leaves)
+  slopes, bend = jax.linearize(jax.grad(value_of), x, consts)
   # Bounds that only the solver knows hold a param where its gradient exceeds
   # the norm, beyond rounding.
-  reach = lambda p: 2 * end.norm + 4 * jnp.finfo(p.dtype).eps * jnp.abs(p)
+  reach = lambda p: 2 * end.grad_norm + 4 * jnp.finfo(p.dtype).eps * jnp.abs(p)
   limits, limit_dots = (
       [b for p, b in zip(leaves, given or ()) for _ in split(p)]
       for given in (bounds, bound_dots)
@@ -496,7 +504,6 @@ def _differentiate(solution, loss, primals, tangents):
     moved.append(dot.astype(p.dtype))
   choose = functools.partial(jax.tree.map, jnp.where, held)
   zeros = optax.tree.zeros_like(x)
-  bend = lambda *dots: jax.jvp(slope_of, (x, consts), dots)[1]
   no_dots = jax.tree.map(zero, consts)
   right = bend(moved, const_dots)
   free_dots = jax.lax.custom_linear_solve(
@@ -509,7 +516,7 @@ def _differentiate(solution, loss, primals, tangents):
   dots = optax.tree.add(free_dots, moved)
   value_dot = jax.jvp(value_of, (x, consts), (dots, const_dots))[1]
   end_dots = jax.tree.map(zero, end)
-  return end, end_dots._replace(x=join(dots), value=value_dot)
+  return end, end_dots._replace(params=join(dots), value=value_dot)
 
 
 def _conjugate_residuals(matvec, b):
