@@ -97,8 +97,8 @@ class MinimizeResult(NamedTuple):
 
 _Progress = collections.namedtuple(
     '_Progress',
-    'x value norm steps evaluations status state least num_flat is_known'
-    ' is_new',
+    'x value norm steps evaluations status state least num_flat is_curved'
+    ' is_known is_new',
 )
 
 
@@ -130,10 +130,11 @@ def minimize(
     :math:`g` is the projected gradient, ``clip(params - grad, lower, upper) -
     params``. A start may be good enough: then ``steps`` is 0.
   - ``FLAT``: in ten steps on end, the least loss so far fell by at most
-    ``ftol * abs(loss)``.
+    ``ftol * abs(loss)``, and the slope along one of them lessened.
   - ``SEARCH_FAILED``: no step length was good enough, and none was with an
     empty memory either, where the solver begins once again. Often, the loss
-    cannot be computed more accurately.
+    cannot be computed more accurately. Or ten steps lowered neither the loss
+    nor the slope, as at a kink, or where the loss has no lower end.
   - ``NOT_FINITE``: the same, where the loss or its gradient was not finite, at
     the params or at the last trial. A start where the gradient is NaN stays.
   - ``STEPS_USED_UP``: ``max_steps`` were taken.
@@ -362,16 +363,36 @@ def _project(x, bounds):
 _largest = functools.partial(optax.tree.norm, ord=jnp.inf)
 
 
+def _settle(c, gtol, ftol):
+  """Decides whether to stop where the value and the gradient are known."""
+  has_fallen = c.is_known & (c.least - c.value > ftol * jnp.abs(c.value))
+  num_flat = jnp.where(has_fallen, 0, c.num_flat + c.is_known)
+  is_curved = c.is_curved & ~has_fallen
+  flat = jnp.where(
+      is_curved, MinimizeStatus.FLAT, MinimizeStatus.SEARCH_FAILED
+  )
+  status = jnp.where(num_flat < _FLAT_STEPS, c.status, flat)
+  is_small = c.is_known & (c.norm <= gtol) & jnp.isfinite(c.value)
+  return c._replace(
+      status=jnp.where(is_small, MinimizeStatus.SMALL_GRADIENT, status),
+      least=jnp.where(has_fallen, c.value, c.least),
+      num_flat=num_flat, is_curved=is_curved,
+  )  # fmt: skip
+
+
 def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
-  """Runs the loop. Where it can, the gradient is in the state of the search."""
+  """Runs the loop."""
   gtol, ftol, max_steps = stops
   init = lambda x: solver.init(views.fill_holes(x, whole))
+  start = init(x)
   dtype = jax.eval_shape(loss, x).dtype
   ftol = jnp.finfo(dtype).eps if ftol is None else ftol
   zeros = optax.tree.zeros_like(views.get_view(whole))
+  # Else, each step needs an evaluation of its own.
+  is_kept = has_grad and _search_of(start).value.dtype == dtype
 
-  def step(start_grad, was_finite, c):
-    grad = _search_of(c.state).grad if has_grad else start_grad
+  def step(new_grad, was_finite, c):
+    grad = _search_of(c.state).grad if is_kept else new_grad
     grad = optax.tree.cast_like(optax.tree.conj(grad), c.x)
     grad = views.fill_holes(grad, zeros)
     updates, state = solver.update(
@@ -387,37 +408,27 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
     # A step that only moves params inside searches nothing, without an error.
     failed = ~is_good & ((trials > 0) | (error > 0))
     is_found = ~failed & (trials > 0)
-    value = jnp.where(is_found, value, c.value)
-    norm = getattr(
-        search, 'projected_grad_norm', jnp.where(is_found, norm, c.norm)
-    ).astype(dtype)
+    value, norm = optax.tree.where(is_found, (value, norm), (c.value, c.norm))
+    norm = getattr(search, 'projected_grad_norm', norm).astype(dtype)
     if callback is not None:
       jax.debug.callback(callback, c.steps + 1, value, norm)
-    has_fallen = c.least - value > ftol * jnp.abs(value)
-    num_flat = jnp.where(has_fallen, 0, c.num_flat + 1)
-    is_over = failed & c.is_new
-    status = jnp.select(
-        [
-            is_found & (norm <= gtol),
-            is_over & was_finite & jnp.isfinite(error),
-            is_over,
-            num_flat >= _FLAT_STEPS,
-        ],
-        [
-            MinimizeStatus.SMALL_GRADIENT,
-            MinimizeStatus.SEARCH_FAILED,
-            MinimizeStatus.NOT_FINITE,
-            MinimizeStatus.FLAT,
-        ],
-        MinimizeStatus.STEPS_USED_UP,
-    )
-    moved = update.apply_updates(c.x, _pick(c.x, updates))
-    return _Progress(
-        optax.tree.where(failed, c.x, moved), value, norm, c.steps + 1,
-        c.evaluations + trials, status, state,
-        least=jnp.where(has_fallen, value, c.least), num_flat=num_flat,
-        is_known=is_found & has_grad, is_new=failed,
+    # At a kink, and where the loss has no end, no slope becomes less steep.
+    # Where a norm overflows, no step changes anything.
+    is_curved = getattr(search.info, 'curvature_error', 0) <= 0
+    is_curved &= (value != c.value) | (norm != c.norm) | (norm == 0)
+    failure = jnp.where(
+        was_finite & jnp.isfinite(error),
+        MinimizeStatus.SEARCH_FAILED, MinimizeStatus.NOT_FINITE,
     )  # fmt: skip
+    moved = update.apply_updates(c.x, _pick(c.x, updates))
+    new = c._replace(
+        x=optax.tree.where(failed, c.x, moved), value=value, norm=norm,
+        steps=c.steps + 1, evaluations=c.evaluations + trials,
+        status=jnp.where(failed & c.is_new, failure, 0), state=state,
+        is_curved=c.is_curved | is_curved, is_known=is_found & is_kept,
+        is_new=failed,
+    )  # fmt: skip
+    return _settle(new, gtol, ftol)
 
   def goes_on(c):
     return (c.status == 0) & c.is_known & (c.steps < max_steps)
@@ -433,25 +444,25 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
     if bounds is not None:
       leaves = map(jax.tree.leaves, (c.x, grad))
       norm = _largest(_lbfgsb._projected_step(*leaves, bounds))
-    is_small = (norm <= gtol) & jnp.isfinite(value)
-    start = c._replace(
+    c = c._replace(
         value=value, norm=norm.astype(dtype), evaluations=c.evaluations + 1,
-        status=jnp.where(is_small, MinimizeStatus.SMALL_GRADIENT, c.status),
-        state=_keep(c.state, value, grad) if has_grad else c.state,
+        state=_keep(c.state, value, grad) if is_kept else c.state,
         is_known=True,
     )  # fmt: skip
     was_finite = jnp.isfinite(value) & jnp.isfinite(size)
-    end = jax.lax.while_loop(
-        goes_on, functools.partial(step, grad, was_finite), start
-    )
-    return end._replace(state=optax.tree.where(end.is_new, init(end.x), end.state))
+    c = jax.lax.while_loop(
+        goes_on, functools.partial(step, grad, was_finite),
+        _settle(c, gtol, ftol),
+    )  # fmt: skip
+    return c._replace(state=optax.tree.where(c.is_new, init(c.x), c.state))
 
   value, zero = jnp.asarray(jnp.inf, dtype), jnp.zeros((), int)
-  start = _Progress(
-      x, value, value, zero, zero, zero, init(x), value, zero, False, True
-  )
-  end = jax.lax.while_loop(has_round, go_round, start)
-  return MinimizeResult(*end[:2], None, *end[2:7])
+  c = _Progress(
+      x, value, value, zero, zero, zero, start, value, zero,
+      is_curved=False, is_known=False, is_new=True,
+  )  # fmt: skip
+  c = jax.lax.while_loop(has_round, go_round, c)
+  return MinimizeResult(*c[:2], None, *c[2:7])
 
 
 def _differentiate(solution, loss, primals, tangents):
@@ -503,17 +514,19 @@ def _differentiate(solution, loss, primals, tangents):
     dot = jnp.where(is_low, low, jnp.where(is_high, high, 0))
     moved.append(dot.astype(p.dtype))
   choose = functools.partial(jax.tree.map, jnp.where, held)
+  # A solve can be transposed if all that it takes depends on the tangents and,
+  # in JAX 0.5, all that it gives is used.
+  nothing = lambda parts: sum(jnp.sum(0 * p) for p in parts)
+  tie = lambda parts: [p + nothing(parts).astype(p.dtype) for p in parts]
   zeros = optax.tree.zeros_like(x)
   no_dots = jax.tree.map(zero, consts)
-  right = bend(moved, const_dots)
+  right = tie(bend(moved, const_dots))
   free_dots = jax.lax.custom_linear_solve(
       lambda v: choose(v, bend(choose(zeros, v), no_dots)),
       choose(zeros, optax.tree.scale(-1, right)),
       _conjugate_residuals, symmetric=True,
   )  # fmt: skip
-  # In JAX 0.5, a solve cannot be transposed if a result is not used.
-  free_dots = jax.lax.optimization_barrier(free_dots)
-  dots = optax.tree.add(free_dots, moved)
+  dots = optax.tree.add(tie(free_dots), moved)
   value_dot = jax.jvp(value_of, (x, consts), (dots, const_dots))[1]
   end_dots = jax.tree.map(zero, end)
   return end, end_dots._replace(params=join(dots), value=value_dot)
