@@ -271,7 +271,9 @@ def _solve(static, data, gtol, ftol, max_steps):
   has_grad = views.is_part_of(found.grad, view)
   x = _pick(found.grad, seen) if has_grad else seen
   if bounds is not None:
-    x = _project(x, bounds)
+    leaves, tree = jax.tree.flatten(x)
+    clip = lambda b, p: jnp.clip(p, *b)
+    x = tree.unflatten(_lbfgsb._bounded(clip, bounds, leaves))
 
   def evaluate(x):
     full = views.fill_holes(view, model)
@@ -354,17 +356,37 @@ def _keep(state, value, grad):
   return jax.tree.map(put, state, is_leaf=_is_search)
 
 
-def _project(x, bounds):
-  leaves, treedef = jax.tree.flatten(x)
-  clip = lambda b, p: jnp.clip(p, *b)
-  return treedef.unflatten(_lbfgsb._bounded(clip, bounds, leaves))
-
-
 _largest = functools.partial(optax.tree.norm, ord=jnp.inf)
 
 
+def _read(c, search, was_finite):
+  """Reads what a search has found, and whether it has failed."""
+  trials, error = search.info[:2]
+  value, norm = search.value.astype(c.value.dtype), _largest(search.grad)
+  is_finite = jnp.isfinite(value) & jnp.isfinite(norm)
+  is_good = is_finite & ((error <= 0) | (value < c.value))
+  # A step that only moves params inside searches nothing, without an error.
+  failed = ~is_good & ((trials > 0) | (error > 0))
+  is_known = ~failed & (trials > 0)
+  value, norm = optax.tree.where(is_known, (value, norm), (c.value, c.norm))
+  norm = getattr(search, 'projected_grad_norm', norm).astype(value.dtype)
+  # At a kink, and where the loss has no end, no slope becomes less steep. Where
+  # a norm overflows, no step changes anything.
+  is_curved = getattr(search.info, 'curvature_error', 0) <= 0
+  is_curved &= (value != c.value) | (norm != c.norm) | (norm == 0)
+  reason = jnp.where(
+      was_finite & jnp.isfinite(error),
+      MinimizeStatus.SEARCH_FAILED, MinimizeStatus.NOT_FINITE,
+  )  # fmt: skip
+  return c._replace(
+      value=value, norm=norm, evaluations=c.evaluations + trials,
+      status=jnp.where(failed & c.is_new, reason, 0), is_known=is_known,
+      is_curved=c.is_curved | is_curved, is_new=failed,
+  )  # fmt: skip
+
+
 def _settle(c, gtol, ftol):
-  """Decides whether to stop where the value and the gradient are known."""
+  """Decides whether to stop, if the value and the gradient are known."""
   has_fallen = c.is_known & (c.least - c.value > ftol * jnp.abs(c.value))
   num_flat = jnp.where(has_fallen, 0, c.num_flat + c.is_known)
   is_curved = c.is_curved & ~has_fallen
@@ -385,11 +407,11 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
   gtol, ftol, max_steps = stops
   init = lambda x: solver.init(views.fill_holes(x, whole))
   start = init(x)
-  dtype = jax.eval_shape(loss, x).dtype
-  ftol = jnp.finfo(dtype).eps if ftol is None else ftol
+  value = jnp.asarray(jnp.inf, jax.eval_shape(loss, x).dtype)
+  ftol = jnp.finfo(value.dtype).eps if ftol is None else ftol
   zeros = optax.tree.zeros_like(views.get_view(whole))
-  # Else, each step needs an evaluation of its own.
-  is_kept = has_grad and _search_of(start).value.dtype == dtype
+  # Whether the state has all that a step needs, else each begins a round.
+  is_kept = has_grad and _search_of(start).value.dtype == value.dtype
 
   def step(new_grad, was_finite, c):
     grad = _search_of(c.state).grad if is_kept else new_grad
@@ -400,41 +422,15 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
         # Searches try params of the dtype of the step size, too.
         value_fn=lambda m: loss(optax.tree.cast_like(_pick(c.x, m), c.x)),
     )  # fmt: skip
-    search = _search_of(state)
-    trials, error = search.info[:2]
-    value, norm = search.value.astype(dtype), _largest(search.grad)
-    is_finite = jnp.isfinite(value) & jnp.isfinite(norm)
-    is_good = is_finite & ((error <= 0) | (value < c.value))
-    # A step that only moves params inside searches nothing, without an error.
-    failed = ~is_good & ((trials > 0) | (error > 0))
-    is_found = ~failed & (trials > 0)
-    value, norm = optax.tree.where(is_found, (value, norm), (c.value, c.norm))
-    norm = getattr(search, 'projected_grad_norm', norm).astype(dtype)
-    if callback is not None:
-      jax.debug.callback(callback, c.steps + 1, value, norm)
-    # At a kink, and where the loss has no end, no slope becomes less steep.
-    # Where a norm overflows, no step changes anything.
-    is_curved = getattr(search.info, 'curvature_error', 0) <= 0
-    is_curved &= (value != c.value) | (norm != c.norm) | (norm == 0)
-    failure = jnp.where(
-        was_finite & jnp.isfinite(error),
-        MinimizeStatus.SEARCH_FAILED, MinimizeStatus.NOT_FINITE,
-    )  # fmt: skip
     moved = update.apply_updates(c.x, _pick(c.x, updates))
-    new = c._replace(
-        x=optax.tree.where(failed, c.x, moved), value=value, norm=norm,
-        steps=c.steps + 1, evaluations=c.evaluations + trials,
-        status=jnp.where(failed & c.is_new, failure, 0), state=state,
-        is_curved=c.is_curved | is_curved, is_known=is_found & is_kept,
-        is_new=failed,
+    new = _read(c, _search_of(state), was_finite)
+    new = new._replace(
+        x=optax.tree.where(new.is_new, c.x, moved), state=state,
+        steps=c.steps + 1, is_known=new.is_known & is_kept,
     )  # fmt: skip
+    if callback is not None:
+      jax.debug.callback(callback, new.steps, new.value, new.norm)
     return _settle(new, gtol, ftol)
-
-  def goes_on(c):
-    return (c.status == 0) & c.is_known & (c.steps < max_steps)
-
-  def has_round(c):
-    return (c.status == 0) & (~c.is_known | (c.steps < max_steps))
 
   def go_round(c):
     """Evaluates where no search has, then goes on until a search fails."""
@@ -445,24 +441,27 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
       leaves = map(jax.tree.leaves, (c.x, grad))
       norm = _largest(_lbfgsb._projected_step(*leaves, bounds))
     c = c._replace(
-        value=value, norm=norm.astype(dtype), evaluations=c.evaluations + 1,
+        value=value, norm=norm.astype(value.dtype), is_known=True,
+        evaluations=c.evaluations + 1,
         state=_keep(c.state, value, grad) if is_kept else c.state,
-        is_known=True,
     )  # fmt: skip
     was_finite = jnp.isfinite(value) & jnp.isfinite(size)
     c = jax.lax.while_loop(
-        goes_on, functools.partial(step, grad, was_finite),
-        _settle(c, gtol, ftol),
+        lambda c: c.is_known & (c.status == 0) & (c.steps < max_steps),
+        functools.partial(step, grad, was_finite), _settle(c, gtol, ftol),
     )  # fmt: skip
     return c._replace(state=optax.tree.where(c.is_new, init(c.x), c.state))
 
-  value, zero = jnp.asarray(jnp.inf, dtype), jnp.zeros((), int)
+  zero = jnp.zeros((), int)
   c = _Progress(
       x, value, value, zero, zero, zero, start, value, zero,
       is_curved=False, is_known=False, is_new=True,
   )  # fmt: skip
-  c = jax.lax.while_loop(has_round, go_round, c)
-  return MinimizeResult(*c[:2], None, *c[2:7])
+  c = jax.lax.while_loop(
+      lambda c: (c.status == 0) & (~c.is_known | (c.steps < max_steps)),
+      go_round, c,
+  )  # fmt: skip
+  return MinimizeResult(c.x, c.value, None, *c[2:7])
 
 
 def _differentiate(solution, loss, primals, tangents):
