@@ -162,7 +162,8 @@ def minimize(
     solver: :func:`optax.lbfgs` by default, with bounds
       :func:`optax.contrib.lbfgsb`. Or another one with a line search, which may
       be wrapped, as in ``optax.masked(optax.lbfgs(), mask)``. Params that its
-      search does not see stay as they are. In a chain, nothing may change the
+      search does not see stay as they are. It searches in each update, so not
+      under :class:`optax.MultiSteps`. In a chain, nothing may change the
       gradient in front of the search, nor the updates behind it.
     gtol: the largest element of the gradient at which to stop.
     ftol: how much of itself the loss has to fall in ten steps, else it is flat.
@@ -278,7 +279,8 @@ def _solve(static, data, gtol, ftol, max_steps):
   def evaluate(x):
     full = views.fill_holes(view, model)
     out = fun(views.fill_holes(x, full), *args, **kwargs)
-    return out if has_aux else (out, None)
+    value, aux = out if has_aux else (out, None)
+    return value, aux
 
   loss, consts = _hoist(evaluate, x)
   stops = gtol, ftol, max_steps
@@ -375,7 +377,7 @@ def _read(c, search, was_finite):
   is_curved = getattr(search.info, 'curvature_error', 0) <= 0
   is_curved &= (value != c.value) | (norm != c.norm) | (norm == 0)
   reason = jnp.where(
-      was_finite & jnp.isfinite(error),
+      was_finite & is_finite & jnp.isfinite(error),
       MinimizeStatus.SEARCH_FAILED, MinimizeStatus.NOT_FINITE,
   )  # fmt: skip
   return c._replace(
@@ -407,7 +409,9 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
   gtol, ftol, max_steps = stops
   init = lambda x: solver.init(views.fill_holes(x, whole))
   start = init(x)
-  value = jnp.asarray(jnp.inf, jax.eval_shape(loss, x).dtype)
+  # If the loss returns no number, JAX says so here.
+  value, _ = jax.eval_shape(jax.value_and_grad(loss), x)
+  value = jnp.asarray(jnp.inf, value.dtype)
   ftol = jnp.finfo(value.dtype).eps if ftol is None else ftol
   zeros = optax.tree.zeros_like(views.get_view(whole))
   # Whether the state has all that a step needs, else each begins a round.
@@ -438,8 +442,11 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
     size = _largest(grad)
     norm = getattr(_search_of(c.state), 'projected_grad_norm', size)
     if bounds is not None:
-      leaves = map(jax.tree.leaves, (c.x, grad))
-      norm = _largest(_lbfgsb._projected_step(*leaves, bounds))
+      leaves, slopes = map(jax.tree.leaves, (c.x, grad))
+      norm = _largest(_lbfgsb._projected_step(leaves, slopes, bounds))
+      # As under jit, where nobody sees that lower is above upper.
+      is_out = _lbfgsb._are_out(leaves, bounds)
+      norm = jnp.where(is_out, jnp.inf, norm)
     c = c._replace(
         value=value, norm=norm.astype(value.dtype), is_known=True,
         evaluations=c.evaluations + 1,

@@ -241,6 +241,7 @@ class StopTest(parameterized.TestCase):
       (lambda x: jnp.sum(jnp.where(x == 1, 2.0, jnp.nan * x)), 1.0, None),
       (lambda x: jnp.sum(jnp.log(-1 - x)), 1.0, None),
       (lambda x: jnp.sum((jnp.sqrt(x) - 0.5) ** 2), 0.0, 0.0),
+      (lambda x: -jnp.sum(jnp.exp(x)), 1.0, None),
   )
   def test_what_is_not_finite_is_no_result(self, loss, start, lower):
     """Neither a NaN gradient at the start nor steps to NaN move the params."""
@@ -320,6 +321,22 @@ class StopTest(parameterized.TestCase):
     found = minimize(loss, jnp.asarray([-1.0, 3.0, 7.0]), gtol=1e-4, **bounds)
     self.assertTrue(found.converged)
     np.testing.assert_allclose(found.params, 2, atol=1e-3)
+
+  def test_traced_bounds_that_nothing_is_between(self):
+    found = jax.jit(
+        lambda lower: minimize(_rosenbrock, jnp.ones(2), lower=lower, upper=1)
+    )(2.0)
+    self.assertEqual(found.status, Status.NOT_FINITE)
+
+  @parameterized.parameters(
+      (lambda x: (jnp.sum(x), x), False, 'scalar-output'),
+      (lambda x: x, False, 'scalar-output'),
+      (lambda x: 3, False, 'Gradient only defined|grad requires'),
+      (jnp.sum, True, '0-d'),
+  )
+  def test_error_of_jax(self, loss, has_aux, text):
+    with self.assertRaisesRegex(TypeError, text):
+      minimize(loss, jnp.ones(2), has_aux=has_aux)
 
   @parameterized.parameters(
       ({'solver': alias.sgd(0.1)}, 'value and the gradient of one search'),
