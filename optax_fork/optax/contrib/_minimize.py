@@ -211,7 +211,9 @@ def minimize(
     ``lambda`` or an ``optax.lbfgs()`` that is new in each call compiles anew.
     What the loss reads beside its arguments, such as a global variable or an
     attribute of an object, is read when it compiles. The loss is traced once,
-    and compiled three times, for the start and the two phases of a search.
+    and compiled three times, for the start and the two phases of a search. If
+    its dtype is not that of the first param, or the solver is flattened, each
+    step evaluates it once more.
 
   .. seealso:: :func:`optax.contrib.lbfgsb`, and the thread `optax#1187
     <https://github.com/google-deepmind/optax/issues/1187>`_.
