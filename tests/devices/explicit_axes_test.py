@@ -227,6 +227,32 @@ class ExplicitAxesTest(parameterized.TestCase):
         for leaf in (state[0].mu, updates['w'], updates['b']):
           self.assertTrue(leaf.sharding.is_equivalent_to(sharding, leaf.ndim))
 
+  def test_a_solve_and_its_derivative(self):
+    """Params stay where they are; with shard_map, each device has its data."""
+    mesh, y = _mesh('one axis'), jnp.linspace(-1.0, 2.0, 8)
+    sharding = jax.sharding.NamedSharding(mesh, _SPEC('x'))
+    loss = lambda x, y: jnp.sum((x - y) ** 2 + x**4)
+    solve = lambda y: optax.contrib.minimize(loss, 0 * y, y, upper=0.5).params
+    slope = jax.grad(lambda y: jnp.sum(solve(y)))
+    wanted = solve(y), slope(y)
+    with jax.set_mesh(mesh):
+      placed = jax.device_put(y, sharding)
+      found = solve(placed), slope(placed)
+    for leaf in found:
+      self.assertTrue(leaf.sharding.is_equivalent_to(sharding, 1))
+    chex.assert_trees_all_close(jax.device_get(found), wanted, atol=1e-5)
+
+    def solve_together(y):
+      whole = lambda x: jax.lax.psum(loss(x, y), 'x')
+      return optax.contrib.minimize(whole, jnp.zeros(())).params
+
+    mapped = jax.shard_map(
+        solve_together, mesh=mesh, in_specs=_SPEC('x'), out_specs=_SPEC()
+    )
+    found = jax.device_get(jax.jit(mapped)(placed))
+    wanted = optax.contrib.minimize(loss, jnp.zeros(()), y).params
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+
   def test_inside_shard_map(self):
     """There, axes are of a third type, and each device has its own leaves."""
     mesh = _mesh('two axes')

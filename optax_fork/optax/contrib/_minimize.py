@@ -97,8 +97,8 @@ class MinimizeResult(NamedTuple):
 
 _Progress = collections.namedtuple(
     '_Progress',
-    'x value grad norm state steps evaluations failed least num_flat is_known'
-    ' is_new',
+    'x value norm steps evaluations status state least num_flat is_curved'
+    ' is_known is_new',
 )
 
 
@@ -130,10 +130,11 @@ def minimize(
     :math:`g` is the projected gradient, ``clip(params - grad, lower, upper) -
     params``. A start may be good enough: then ``steps`` is 0.
   - ``FLAT``: in ten steps on end, the least loss so far fell by at most
-    ``ftol * abs(loss)``.
+    ``ftol * abs(loss)``, and the slope along one of them lessened.
   - ``SEARCH_FAILED``: no step length was good enough, and none was with an
     empty memory either, where the solver begins once again. Often, the loss
-    cannot be computed more accurately.
+    cannot be computed more accurately. Or ten steps lowered neither the loss
+    nor the slope, as at a kink, or where the loss has no lower end.
   - ``NOT_FINITE``: the same, where the loss or its gradient was not finite, at
     the params or at the last trial. A start where the gradient is NaN stays.
   - ``STEPS_USED_UP``: ``max_steps`` were taken.
@@ -161,7 +162,8 @@ def minimize(
     solver: :func:`optax.lbfgs` by default, with bounds
       :func:`optax.contrib.lbfgsb`. Or another one with a line search, which may
       be wrapped, as in ``optax.masked(optax.lbfgs(), mask)``. Params that its
-      search does not see stay as they are. In a chain, nothing may change the
+      search does not see stay as they are. It searches in each update, so not
+      under :class:`optax.MultiSteps`. In a chain, nothing may change the
       gradient in front of the search, nor the updates behind it.
     gtol: the largest element of the gradient at which to stop.
     ftol: how much of itself the loss has to fall in ten steps, else it is flat.
@@ -209,7 +211,9 @@ def minimize(
     ``lambda`` or an ``optax.lbfgs()`` that is new in each call compiles anew.
     What the loss reads beside its arguments, such as a global variable or an
     attribute of an object, is read when it compiles. The loss is traced once,
-    and compiled three times, for the start and the two phases of a search.
+    and compiled three times, for the start and the two phases of a search. If
+    its dtype is not that of the first param, or the solver is flattened, each
+    step evaluates it once more.
 
   .. seealso:: :func:`optax.contrib.lbfgsb`, and the thread `optax#1187
     <https://github.com/google-deepmind/optax/issues/1187>`_.
@@ -270,12 +274,15 @@ def _solve(static, data, gtol, ftol, max_steps):
   has_grad = views.is_part_of(found.grad, view)
   x = _pick(found.grad, seen) if has_grad else seen
   if bounds is not None:
-    x = _project(x, bounds)
+    leaves, tree = jax.tree.flatten(x)
+    clip = lambda b, p: jnp.clip(p, *b)
+    x = tree.unflatten(_lbfgsb._bounded(clip, bounds, leaves))
 
   def evaluate(x):
     full = views.fill_holes(view, model)
     out = fun(views.fill_holes(x, full), *args, **kwargs)
-    return out if has_aux else (out, None)
+    value, aux = out if has_aux else (out, None)
+    return value, aux
 
   loss, consts = _hoist(evaluate, x)
   stops = gtol, ftol, max_steps
@@ -290,22 +297,10 @@ def _solve(static, data, gtol, ftol, max_steps):
   solution.defjvp(
       functools.partial(_differentiate, solution, loss), symbolic_zeros=True
   )
-  end = solution(hidden, x, bounds, consts)
-  finite = jnp.isfinite(end.value)
-  status = jnp.select(
-      [
-          (end.norm <= gtol) & finite,
-          end.failed > 0,
-          end.num_flat >= _FLAT_STEPS,
-      ],
-      [MinimizeStatus.SMALL_GRADIENT, end.failed, MinimizeStatus.FLAT],
-      MinimizeStatus.STEPS_USED_UP,
-  )
-  aux = loss(consts, end.x)[1] if has_aux else None
-  evaluations = end.evaluations + has_aux
-  return MinimizeResult(
-      end.x, end.value, aux, end.norm, end.steps, evaluations, status, end.state
-  )
+  result = solution(hidden, x, bounds, consts)
+  aux = loss(consts, result.params)[1] if has_aux else None
+  evaluations = result.evaluations + has_aux
+  return result._replace(aux=aux, evaluations=evaluations)
 
 
 def _hoist(fn, *args):
@@ -328,13 +323,16 @@ def _make_solver(bounds, view):
   return _lbfgsb.lbfgsb(*map(treedef.unflatten, ends))
 
 
+def _is_search(state):
+  fields = {'value', 'grad', 'info'}
+  is_one = fields <= set(getattr(state, '_fields', ()))
+  return is_one or isinstance(state, linesearch.LinesearchAuxState)
+
+
 def _search_of(state):
   """Finds the state of the search in that of the solver."""
-  fields = {'value', 'grad', 'info'}
-  is_aux = lambda s: isinstance(s, linesearch.LinesearchAuxState)
-  is_one = lambda s: fields <= set(getattr(s, '_fields', ())) or is_aux(s)
-  found = [s for s in jax.tree.leaves(state, is_leaf=is_one) if is_one(s)]
-  if len(found) != 1 or is_aux(found[0]) or found[0].grad is None:
+  found = list(filter(_is_search, jax.tree.leaves(state, is_leaf=_is_search)))
+  if len(found) != 1 or getattr(found[0], 'grad', None) is None:
     raise ValueError(
         'The solver must keep the value and the gradient of one search in its'
         ' state, as `optax.lbfgs()`, `optax.contrib.lbfgsb()` and'
@@ -350,100 +348,129 @@ def _pick(holes, tree):
   return jax.tree.map(pick, holes, tree, is_leaf=views.is_hole)
 
 
-def _project(x, bounds):
-  leaves, treedef = jax.tree.flatten(x)
-  clip = lambda b, p: jnp.clip(p, *b)
-  return treedef.unflatten(_lbfgsb._bounded(clip, bounds, leaves))
+def _keep(state, value, grad):
+  """Puts a value and a gradient into the state of the search."""
+
+  def put(s):
+    if not _is_search(s):
+      return s
+    value_, grad_ = optax.tree.cast_like((value, grad), (s.value, s.grad))
+    return s._replace(value=value_, grad=grad_)
+
+  return jax.tree.map(put, state, is_leaf=_is_search)
 
 
 _largest = functools.partial(optax.tree.norm, ord=jnp.inf)
+
+
+def _read(c, search, was_finite):
+  """Reads what a search has found, and whether it has failed."""
+  trials, error = search.info[:2]
+  value, norm = search.value.astype(c.value.dtype), _largest(search.grad)
+  is_finite = jnp.isfinite(value) & jnp.isfinite(norm)
+  is_good = is_finite & ((error <= 0) | (value < c.value))
+  # A step that only moves params inside searches nothing, without an error.
+  failed = ~is_good & ((trials > 0) | (error > 0))
+  is_known = ~failed & (trials > 0)
+  value, norm = optax.tree.where(is_known, (value, norm), (c.value, c.norm))
+  norm = getattr(search, 'projected_grad_norm', norm).astype(value.dtype)
+  # At a kink, and where the loss has no end, no slope becomes less steep. Where
+  # a norm overflows, no step changes anything.
+  is_curved = getattr(search.info, 'curvature_error', 0) <= 0
+  is_curved &= (value != c.value) | (norm != c.norm) | (norm == 0)
+  reason = jnp.where(
+      was_finite & is_finite & jnp.isfinite(error),
+      MinimizeStatus.SEARCH_FAILED, MinimizeStatus.NOT_FINITE,
+  )  # fmt: skip
+  return c._replace(
+      value=value, norm=norm, evaluations=c.evaluations + trials,
+      status=jnp.where(failed & c.is_new, reason, 0), is_known=is_known,
+      is_curved=c.is_curved | is_curved, is_new=failed,
+  )  # fmt: skip
+
+
+def _settle(c, gtol, ftol):
+  """Decides whether to stop, if the value and the gradient are known."""
+  has_fallen = c.is_known & (c.least - c.value > ftol * jnp.abs(c.value))
+  num_flat = jnp.where(has_fallen, 0, c.num_flat + c.is_known)
+  is_curved = c.is_curved & ~has_fallen
+  flat = jnp.where(
+      is_curved, MinimizeStatus.FLAT, MinimizeStatus.SEARCH_FAILED
+  )
+  status = jnp.where(num_flat < _FLAT_STEPS, c.status, flat)
+  is_small = c.is_known & (c.norm <= gtol) & jnp.isfinite(c.value)
+  return c._replace(
+      status=jnp.where(is_small, MinimizeStatus.SMALL_GRADIENT, status),
+      least=jnp.where(has_fallen, c.value, c.least),
+      num_flat=num_flat, is_curved=is_curved,
+  )  # fmt: skip
 
 
 def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
   """Runs the loop."""
   gtol, ftol, max_steps = stops
   init = lambda x: solver.init(views.fill_holes(x, whole))
-  value = jnp.asarray(jnp.inf, jax.eval_shape(loss, x).dtype)
+  start = init(x)
+  # If the loss returns no number, JAX says so here.
+  value, _ = jax.eval_shape(jax.value_and_grad(loss), x)
+  value = jnp.asarray(jnp.inf, value.dtype)
   ftol = jnp.finfo(value.dtype).eps if ftol is None else ftol
+  zeros = optax.tree.zeros_like(views.get_view(whole))
+  # Whether the state has all that a step needs, else each begins a round.
+  is_kept = has_grad and _search_of(start).value.dtype == value.dtype
 
-  def get_norm(x, grad, search):
-    if bounds is None:
-      norm = getattr(search, 'projected_grad_norm', _largest(grad))
-    else:
-      moved = _project(optax.tree.sub(x, grad), bounds)
-      norm = _largest(optax.tree.sub(moved, x))
-    return norm.astype(value.dtype)
-
-  def evaluate(c):
-    new, grad = jax.value_and_grad(loss)(c.x)
-    grad = optax.tree.cast_like(optax.tree.conj(grad), c.grad)
-    norm = get_norm(c.x, grad, _search_of(c.state))
-    return c._replace(
-        value=new, grad=grad, norm=norm, evaluations=c.evaluations + 1,
-        is_known=True,
-    )  # fmt: skip
-
-  def step(c):
-    model = views.fill_holes(c.x, whole)
-    zeros = optax.tree.zeros_like(views.get_view(whole))
-    grad = views.fill_holes(optax.tree.cast_like(c.grad, c.x), zeros)
+  def step(new_grad, was_finite, c):
+    grad = _search_of(c.state).grad if is_kept else new_grad
+    grad = optax.tree.cast_like(optax.tree.conj(grad), c.x)
+    grad = views.fill_holes(grad, zeros)
     updates, state = solver.update(
-        grad, c.state, model, value=c.value, grad=grad,
+        grad, c.state, views.fill_holes(c.x, whole), value=c.value, grad=grad,
         # Searches try params of the dtype of the step size, too.
         value_fn=lambda m: loss(optax.tree.cast_like(_pick(c.x, m), c.x)),
     )  # fmt: skip
-    search = _search_of(state)
-    trials, error = search.info[:2]
-    new = search.value.astype(value.dtype)
-    new_grad = c.grad
-    if has_grad:
-      new_grad = optax.tree.cast_like(optax.tree.conj(search.grad), c.grad)
-    is_finite = jnp.isfinite(new) & jnp.isfinite(_largest(new_grad))
-    is_good = is_finite & ((error <= 0) | (new < c.value))
-    # A step that only moves params inside searches nothing, without an error.
-    failed = ~is_good & ((trials > 0) | (error > 0))
     moved = update.apply_updates(c.x, _pick(c.x, updates))
-    x = optax.tree.where(failed, c.x, moved)
-    new, grad = optax.tree.where(
-        failed | (trials == 0), (c.value, c.grad), (new, new_grad)
-    )
-    has_fallen = c.least - new > ftol * jnp.abs(new)
-    was_finite = jnp.isfinite(c.value + _largest(c.grad) + error)
-    reason = jnp.where(
-        was_finite, MinimizeStatus.SEARCH_FAILED, MinimizeStatus.NOT_FINITE
-    )
-    norm = get_norm(x, grad, search)
-    if callback is not None:
-      jax.debug.callback(callback, c.steps + 1, new, norm)
-    return _Progress(
-        x, new, grad, norm, state, c.steps + 1, c.evaluations + trials,
-        failed=jnp.where(failed & c.is_new, reason, 0),
-        least=jnp.where(has_fallen, new, c.least).astype(value.dtype),
-        num_flat=jnp.where(has_fallen, 0, c.num_flat + 1),
-        is_known=(trials > 0) & ~failed & has_grad,
-        is_new=failed,
+    new = _read(c, _search_of(state), was_finite)
+    new = new._replace(
+        x=optax.tree.where(new.is_new, c.x, moved), state=state,
+        steps=c.steps + 1, is_known=new.is_known & is_kept,
     )  # fmt: skip
-
-  def goes_on(c):
-    has_steps = c.is_known & (c.steps < max_steps)
-    return has_round(c) & has_steps
-
-  def has_round(c):
-    is_small = (c.norm <= gtol) & jnp.isfinite(c.value) & c.is_known
-    is_open = ~is_small & (c.failed == 0) & (c.num_flat < _FLAT_STEPS)
-    return is_open & (~c.is_known | (c.steps < max_steps))
+    if callback is not None:
+      jax.debug.callback(callback, new.steps, new.value, new.norm)
+    return _settle(new, gtol, ftol)
 
   def go_round(c):
     """Evaluates where no search has, then goes on until a search fails."""
-    c = jax.lax.while_loop(goes_on, step, evaluate(c))
+    value, grad = jax.value_and_grad(loss)(c.x)
+    size = _largest(grad)
+    norm = getattr(_search_of(c.state), 'projected_grad_norm', size)
+    if bounds is not None:
+      leaves, slopes = map(jax.tree.leaves, (c.x, grad))
+      norm = _largest(_lbfgsb._projected_step(leaves, slopes, bounds))
+      # As under jit, where nobody sees that lower is above upper.
+      is_out = _lbfgsb._are_out(leaves, bounds)
+      norm = jnp.where(is_out, jnp.inf, norm)
+    c = c._replace(
+        value=value, norm=norm.astype(value.dtype), is_known=True,
+        evaluations=c.evaluations + 1,
+        state=_keep(c.state, value, grad) if is_kept else c.state,
+    )  # fmt: skip
+    was_finite = jnp.isfinite(value) & jnp.isfinite(size)
+    c = jax.lax.while_loop(
+        lambda c: c.is_known & (c.status == 0) & (c.steps < max_steps),
+        functools.partial(step, grad, was_finite), _settle(c, gtol, ftol),
+    )  # fmt: skip
     return c._replace(state=optax.tree.where(c.is_new, init(c.x), c.state))
 
-  state, zero = init(x), jnp.zeros((), int)
-  grad = optax.tree.zeros_like(_search_of(state).grad if has_grad else x)
-  start = _Progress(
-      x, value, grad, value, state, zero, zero, zero, value, zero, False, True
-  )
-  return jax.lax.while_loop(has_round, go_round, start)
+  zero = jnp.zeros((), int)
+  c = _Progress(
+      x, value, value, zero, zero, zero, start, value, zero,
+      is_curved=False, is_known=False, is_new=True,
+  )  # fmt: skip
+  c = jax.lax.while_loop(
+      lambda c: (c.status == 0) & (~c.is_known | (c.steps < max_steps)),
+      go_round, c,
+  )  # fmt: skip
+  return MinimizeResult(c.x, c.value, None, *c[2:7])
 
 
 def _differentiate(solution, loss, primals, tangents):
@@ -462,7 +489,7 @@ def _differentiate(solution, loss, primals, tangents):
       full, dots, [bounds, consts], is_leaf=is_zero
   )
   end = solution(*primals)
-  leaves, treedef = jax.tree.flatten(end.x)
+  leaves, treedef = jax.tree.flatten(end.params)
   # A complex param is two real ones.
   split = lambda x: (x.real, x.imag) if jnp.iscomplexobj(x) else (x,)
   split_all = lambda leaves: [part for x in leaves for part in split(x)]
@@ -475,11 +502,11 @@ def _differentiate(solution, loss, primals, tangents):
     )  # fmt: skip
 
   value_of = lambda parts, consts: loss(consts, join(parts))[0]
-  slope_of = jax.grad(value_of)
-  x, slopes = map(split_all, (leaves, jax.tree.leaves(end.grad)))
+  x = split_all(leaves)
+  slopes, bend = jax.linearize(jax.grad(value_of), x, consts)
   # Bounds that only the solver knows hold a param where its gradient exceeds
   # the norm, beyond rounding.
-  reach = lambda p: 2 * end.norm + 4 * jnp.finfo(p.dtype).eps * jnp.abs(p)
+  reach = lambda p: 2 * end.grad_norm + 4 * jnp.finfo(p.dtype).eps * jnp.abs(p)
   limits, limit_dots = (
       [b for p, b in zip(leaves, given or ()) for _ in split(p)]
       for given in (bounds, bound_dots)
@@ -495,21 +522,22 @@ def _differentiate(solution, loss, primals, tangents):
     dot = jnp.where(is_low, low, jnp.where(is_high, high, 0))
     moved.append(dot.astype(p.dtype))
   choose = functools.partial(jax.tree.map, jnp.where, held)
+  # A solve can be transposed if all that it takes depends on the tangents and,
+  # in JAX 0.5, all that it gives is used.
+  nothing = lambda parts: sum(jnp.sum(0 * p) for p in parts)
+  tie = lambda parts: [p + nothing(parts).astype(p.dtype) for p in parts]
   zeros = optax.tree.zeros_like(x)
-  bend = lambda *dots: jax.jvp(slope_of, (x, consts), dots)[1]
   no_dots = jax.tree.map(zero, consts)
-  right = bend(moved, const_dots)
+  right = tie(bend(moved, const_dots))
   free_dots = jax.lax.custom_linear_solve(
       lambda v: choose(v, bend(choose(zeros, v), no_dots)),
       choose(zeros, optax.tree.scale(-1, right)),
       _conjugate_residuals, symmetric=True,
   )  # fmt: skip
-  # In JAX 0.5, a solve cannot be transposed if a result is not used.
-  free_dots = jax.lax.optimization_barrier(free_dots)
-  dots = optax.tree.add(free_dots, moved)
+  dots = optax.tree.add(tie(free_dots), moved)
   value_dot = jax.jvp(value_of, (x, consts), (dots, const_dots))[1]
   end_dots = jax.tree.map(zero, end)
-  return end, end_dots._replace(x=join(dots), value=value_dot)
+  return end, end_dots._replace(params=join(dots), value=value_dot)
 
 
 def _conjugate_residuals(matvec, b):

@@ -13,6 +13,7 @@ from optax import masks
 from optax._src import alias
 from optax._src import linesearch
 from optax.contrib import _lbfgsb
+from optax.contrib import _master_weights
 from optax.contrib import _minimize
 from optax.transforms import _combining
 from optax.transforms import _layouts
@@ -240,6 +241,7 @@ class StopTest(parameterized.TestCase):
       (lambda x: jnp.sum(jnp.where(x == 1, 2.0, jnp.nan * x)), 1.0, None),
       (lambda x: jnp.sum(jnp.log(-1 - x)), 1.0, None),
       (lambda x: jnp.sum((jnp.sqrt(x) - 0.5) ** 2), 0.0, 0.0),
+      (lambda x: -jnp.sum(jnp.exp(x)), 1.0, None),
   )
   def test_what_is_not_finite_is_no_result(self, loss, start, lower):
     """Neither a NaN gradient at the start nor steps to NaN move the params."""
@@ -249,12 +251,34 @@ class StopTest(parameterized.TestCase):
     self.assertFalse(found.converged)
     np.testing.assert_array_equal(found.params, start)
 
-  @parameterized.parameters(jnp.bfloat16, jnp.float16)
-  def test_params_of_low_precision(self, dtype):
+  @parameterized.parameters(
+      (jnp.bfloat16, None),
+      (jnp.float16, None),
+      (jnp.bfloat16, _master_weights.master_weights(alias.lbfgs())),
+  )
+  def test_params_of_low_precision(self, dtype, solver):
     start = jnp.array([1.5, 2.0], dtype)
-    found = minimize(lambda x: jnp.sum((x - 0.3) ** 2), start)
+    found = minimize(lambda x: jnp.sum((x - 0.3) ** 2), start, solver=solver)
     self.assertEqual(found.params.dtype, dtype)
     np.testing.assert_allclose(np.float32(found.params), 0.3, atol=0.01)
+
+  @parameterized.parameters(
+      (jnp.sum, jnp.ones(3)),
+      (lambda x: jnp.sum(jnp.abs(x)), jnp.asarray([1.3, -0.7])),
+      # The squared norm of the gradient overflows, so no direction is found.
+      (lambda x: 1e20 * jnp.sum((x - 1) ** 2), jnp.zeros(2)),
+  )
+  def test_no_end_and_kinks_and_overflow_are_not_flat(self, loss, start):
+    found = minimize(loss, start)
+    self.assertEqual(found.status, Status.SEARCH_FAILED)
+
+  def test_value_is_exact_where_the_search_rounds_it(self):
+    """The state keeps values in the dtype of the first param."""
+    loss = lambda p: jnp.sum((p['b'] - 1) ** 2) + p['a'][0] ** 2 + 100.123
+    start = {'a': jnp.ones(1, jnp.bfloat16), 'b': jnp.zeros(3)}
+    found = minimize(loss, start)
+    self.assertEqual(found.status, Status.SMALL_GRADIENT)
+    self.assertEqual(found.value, jnp.float32(100.123))
 
   def test_search_that_fails(self):
     """The gradient tells a lie: nowhere is the loss less than at the start."""
@@ -297,6 +321,22 @@ class StopTest(parameterized.TestCase):
     found = minimize(loss, jnp.asarray([-1.0, 3.0, 7.0]), gtol=1e-4, **bounds)
     self.assertTrue(found.converged)
     np.testing.assert_allclose(found.params, 2, atol=1e-3)
+
+  def test_traced_bounds_that_nothing_is_between(self):
+    found = jax.jit(
+        lambda lower: minimize(_rosenbrock, jnp.ones(2), lower=lower, upper=1)
+    )(2.0)
+    self.assertEqual(found.status, Status.NOT_FINITE)
+
+  @parameterized.parameters(
+      (lambda x: (jnp.sum(x), x), False, 'scalar-output'),
+      (lambda x: x, False, 'scalar-output'),
+      (lambda x: 3, False, 'Gradient only defined|grad requires'),
+      (jnp.sum, True, '0-d'),
+  )
+  def test_error_of_jax(self, loss, has_aux, text):
+    with self.assertRaisesRegex(TypeError, text):
+      minimize(loss, jnp.ones(2), has_aux=has_aux)
 
   @parameterized.parameters(
       ({'solver': alias.sgd(0.1)}, 'value and the gradient of one search'),
@@ -389,6 +429,14 @@ class DerivativesTest(parameterized.TestCase):
           for step in size * np.eye(flat.size)
       ]
       np.testing.assert_allclose(forward.T, wanted, rtol=1e-4, atol=1e-7)
+
+  def test_of_one_param_of_several(self):
+    """That of the other is 0, whatever the argument is."""
+    loss = lambda p, w: w * p['a'] ** 2 + (p['a'] - 2) ** 2 + p['b'] ** 2
+    start = {'a': jnp.ones(()), 'b': jnp.ones(())}
+    slopes = jax.jacrev(lambda w: minimize(loss, start, w).params)(1.0)
+    np.testing.assert_allclose(slopes['a'], -0.5, rtol=1e-5)
+    np.testing.assert_allclose(slopes['b'], 0.0, atol=1e-6)
 
   def test_second(self):
     run = lambda y: minimize(
