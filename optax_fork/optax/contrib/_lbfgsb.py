@@ -395,7 +395,7 @@ def _for_each_leaf(bound, name, params):
     return []
   seen = whole_params.FlatParams(params)
   whole, places = seen.find_whole()
-  bound = _masking._resolve(bound, whole.params)
+  bound = _masking.resolve(bound, whole.params)
   try:
     found = views.at_each_leaf(bound, whole.params)
   except Exception as error:
