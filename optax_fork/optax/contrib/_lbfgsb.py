@@ -179,7 +179,7 @@ def lbfgsb(
     x = [jnp.asarray(p) for p in leaves]
     _, new_memory = memory.update(updates, state.memory, params)
     d = _direction(x, jax.tree.leaves(updates), bounds, new_memory)
-    old_grad, old_aux = linesearch._split_aux(grad, has_aux)
+    old_grad, old_aux = grad if has_aux else (grad, None)
 
     def evaluate(x):
       fn: Any = jax.value_and_grad(value_fn, has_aux=has_aux)
@@ -396,7 +396,7 @@ def _for_each_leaf(bound, name, params):
     return []
   seen = whole_params.FlatParams(params)
   whole, places = seen.find_whole()
-  bound = _masking._resolve(bound, whole.params)
+  bound = _masking.resolve(bound, whole.params)
   try:
     found = views.at_each_leaf(bound, whole.params)
   except Exception as error:

@@ -85,8 +85,7 @@ def describe(params: base.Params, choice: Any = None) -> str:
 
 def _choose(choice, flat):
   """Gets what is chosen for each leaf."""
-  # pylint: disable-next=protected-access
-  tree = _masking._resolve(choice, flat.params)
+  tree = _masking.resolve(choice, flat.params)
   chosen = views.subtrees_at(flat.treedef, tree)
   # Labels may be nodes, as dimension numbers are, but not these.
   if chosen and not any(type(c) in (dict, list, tuple) for c in chosen):

@@ -120,7 +120,7 @@ class _Groups(_labels.Labels):
 
     def init_fn(params):
       # It says what is wrong with the table, for these params.
-      _masking._resolve(self, params)  # pylint: disable=protected-access
+      _masking.resolve(self, params)
       state = tx.init(params)[1]  # pyrefly: ignore[bad-index]
       # Only now, since `inject_hyperparams` makes its optimizer in `init`.
       if not decay.is_used and self.default.weight_decay is not None:

@@ -306,6 +306,7 @@ def get_freeze_mask(freeze_mask: Any, train_mask: Any) -> Any:
 def get_dimension_numbers(
     dim_nums: Any,
     cls: type[Any],
+    default: Any = None,
     *,
     keep: bool = False,
     name: str = 'weight_dimension_numbers',
@@ -316,6 +317,7 @@ def get_dimension_numbers(
     dim_nums: a PyTree of dimension numbers and ``None``, or a function of the
       params that returns one.
     cls: the class of dimension numbers.
+    default: the dimension numbers of all params, in place of None.
     keep: whether to return the same dimension numbers for all params, or None,
       as they are, since the optimizer has a rule for them.
     name: the name of the argument, for error messages.
@@ -324,6 +326,7 @@ def get_dimension_numbers(
     The function.
   """
   is_leaf = lambda x: x is None or isinstance(x, cls)
+  dim_nums = default if dim_nums is None else dim_nums
   if keep and is_leaf(dim_nums):
     return dim_nums
 
