@@ -11,7 +11,6 @@ import argparse
 import os
 import pathlib
 import re
-import shutil
 import tempfile
 from typing import Optional
 
@@ -125,7 +124,7 @@ def _link(ours: dict[str, pathlib.Path], tree: pathlib.Path) -> None:
 
 
 def refuse_what_is_lost(checkout_: pathlib.Path, tree: pathlib.Path) -> None:
-  """Raises ForkError for a directory that is not a work tree without changes."""
+  """Raises ForkError when a directory is no work tree or has changes."""
   has_base = (tree / '.git').exists() and git.lines(tree, 'for-each-ref', BASE)
   if not has_base:
     raise optax_fork.ForkError(
