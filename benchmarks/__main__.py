@@ -8,7 +8,6 @@ import pathlib
 import re
 
 from benchmarks import adamw
-from benchmarks import bounds
 from benchmarks import engine
 from benchmarks import lbfgs
 from benchmarks import report
@@ -22,7 +21,7 @@ from optax_fork import status
 import tqdm
 
 _FOLDER = pathlib.Path(__file__).resolve().parent
-GROUPS = (adamw, lbfgs, solves, bounds)
+GROUPS = (adamw, lbfgs, solves)
 
 
 def _arguments() -> argparse.Namespace:

@@ -1,6 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""AdamW: masked weight decay, params of low precision, raw models."""
+"""AdamW: masked weight decay, and raw models."""
 
 import functools
 from typing import Any, Callable, Iterator, NamedTuple
@@ -110,33 +110,6 @@ def _ready(
   return ready
 
 
-def _low(layout: Layout, kind: str) -> engine.Ready:
-  """Returns a step whose gradients and next model are in bfloat16."""
-  cast = functools.partial(optax.tree.cast, dtype=jnp.bfloat16)
-  tx = optax.adamw(_RATE)
-  if kind == 'master_weights':
-    tx = optax.contrib.master_weights(tx)
-  # Float32 params are the model as soon as they are cast.
-  model = cast if kind == 'float32 params' else lambda params: ()
-
-  def step(carry, state, grads):
-    params, _ = carry
-    updates, state = tx.update(grads, state, params)
-    params = optax.apply_updates(params, updates)
-    return (params, model(params)), state
-
-  params, grads = layout.arrays(0), cast(layout.arrays(1))
-  params = params if kind == 'float32 params' else cast(params)
-  carry, state = (params, model(params)), tx.init(params)
-  kept = sum(x.nbytes for x in jax.tree.leaves((carry, state)))
-  jitted = jax.jit(step, donate_argnums=(0, 1))
-  ready = engine.stepping(jitted, carry, state, grads)
-  ready.answer = None if kind == 'bfloat16' else cast(ready.answer[0])
-  size = sum(x.size for x in jax.tree.leaves(params))
-  ready.details = {'bytes of a param': round(kept / size)}
-  return ready
-
-
 def _raw(measure: str, layers: int, width: int, kind: str) -> engine.Ready:
   """Returns a step of a model as it is, or filtered by hand."""
   model = [
@@ -164,36 +137,6 @@ def _raw(measure: str, layers: int, width: int, kind: str) -> engine.Ready:
   return engine.Ready(run, answer=jax.tree.leaves(answer))
 
 
-def _torch(layout: Layout) -> engine.Ready:
-  """Returns PyTorch's AdamW with a group that decays, and one that doesn't."""
-  import torch  # pylint: disable=import-outside-toplevel
-
-  device = 'cuda' if jax.default_backend() == 'gpu' else 'cpu'
-  params, grads = (
-      [
-          torch.tensor(np.asarray(x), device=device)
-          for x in jax.tree.leaves(layout.arrays(seed))
-      ]
-      for seed in (0, 1)
-  )
-  groups = [dict(params=[], weight_decay=decay) for decay in (0.0, _DECAY)]
-  for param, grad, decays in zip(params, grads, jax.tree.leaves(layout.mask)):
-    param.grad = grad
-    groups[decays]['params'].append(param)
-  groups = [group for group in groups if group['params']]
-  optimizer = torch.optim.AdamW(groups, lr=_RATE, fused=True)
-
-  def step(params, state):
-    optimizer.step()
-    if device == 'cuda':
-      torch.cuda.synchronize()
-    return params, state
-
-  ready = engine.stepping(step, (), ())
-  ready.answer = [p.cpu().numpy().copy() for p in params]
-  return ready
-
-
 def _case(measure: str, layout: Layout, kind: str) -> engine.Case:
   """Returns one case: masked and unmasked, of the fork and pristine."""
   candidate = functools.partial(functools.partial, _ready, measure, layout)
@@ -207,7 +150,6 @@ def _case(measure: str, layout: Layout, kind: str) -> engine.Case:
     name = f'adamw injected/step, {layout.name}'
   elif measure == 'step':
     name = f'adamw step/{layout.name}'
-    candidates['PyTorch'] = functools.partial(_torch, layout)
   return engine.Case(name, candidates, tolerance=1e-5)
 
 
@@ -221,10 +163,6 @@ def cases(quick: bool) -> Iterator[engine.Case]:
     # Compiled, all kinds of masks are the same.
     yield _case('step', layout, 'mask tree')
   yield _case('step', layouts[-1], 'injected')
-  kinds = 'float32 params', 'master_weights', 'bfloat16'
-  ready = {kind: functools.partial(_low, layouts[0], kind) for kind in kinds}
-  name = f'adamw bfloat16/step, {layouts[0].name}'
-  yield engine.Case(name, ready, kinds[0], tolerance=1e-2)
   for measure in ('eager step', 'init', 'trace and lower', 'compile'):
     for layout in layouts:
       yield _case(measure, layout, 'mask tree')

@@ -1,6 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of the results."""
+"""The picture of the results that docs/lbfgs.md shows."""
 
 import pathlib
 
@@ -8,22 +8,12 @@ from benchmarks import engine
 from matplotlib import figure
 from matplotlib import ticker
 
-# The colours of Okabe and Ito, which colour-blind people tell apart. Marks
-# differ, too.
+# Two of the colours of Okabe and Ito, which colour-blind people tell apart.
 _STYLES = {
-    engine.FORK: ('#0072B2', 'o'),
-    engine.PRISTINE: ('#000000', 's'),
-    'fork, no mask': ('#56B4E9', 'o'),
-    'pristine, no mask': ('#888888', 's'),
-    'PyTorch': ('#D55E00', '^'),
+    engine.FORK: dict(color='#0072B2', marker='o', capsize=2),
+    engine.PRISTINE: dict(color='#000000', marker='s', capsize=2),
 }
-
-_Records = list[engine.Record]
-
-
-def _style(name: str) -> dict[str, object]:
-  color, marker = _STYLES[name]
-  return dict(color=color, marker=marker, capsize=2)
+_GROUP = 'lbfgs compile'
 
 
 def _errors(quartiles: list[float]) -> tuple[float, float]:
@@ -32,36 +22,7 @@ def _errors(quartiles: list[float]) -> tuple[float, float]:
   return middle - low, high - middle
 
 
-def _steps(records: _Records) -> figure.Figure:
-  """Returns the ratios of all that are compared, a row for each case."""
-  drawn = figure.Figure((8, 1.6 + 0.42 * len(records)), layout='constrained')
-  axes, shown = drawn.subplots(), {}
-  for row, record in enumerate(records):
-    ran = {
-        name: result['ratio']
-        for name, result in record['candidates'].items()
-        if 'ratio' in result and name != record['baseline']
-    }
-    for i, (name, ratio) in enumerate(ran.items()):
-      shown[name] = axes.errorbar(
-          ratio[1], row + 0.25 * (i - (len(ran) - 1) / 2),
-          xerr=[[x] for x in _errors(ratio)], **_style(name),
-      )  # fmt: skip
-  axes.axvline(1, color='black', linewidth=1)
-  names = [r['name'].partition('/')[2].replace('/', ', ') for r in records]
-  axes.set_yticks(range(len(records)), names)
-  axes.set_ylim(len(records) - 0.5, -0.5)
-  group, baseline = records[0]['name'].partition('/')[0], records[0]['baseline']
-  axes.set(title=group, xlabel=f'time / that of {baseline}, with quartiles')
-  axes.grid(axis='x', color='0.9')
-  axes.set_axisbelow(True)
-  drawn.legend(
-      shown.values(), shown, loc='outside upper center', ncols=len(_STYLES)
-  )
-  return drawn
-
-
-def _compiles(records: _Records) -> figure.Figure:
+def _compiles(records: list[engine.Record]) -> figure.Figure:
   """Returns compile times by number of leaves."""
   panels = {}
   for record in records:
@@ -79,7 +40,7 @@ def _compiles(records: _Records) -> figure.Figure:
       axes.errorbar(
           leaves, [x[1] for x in times], yerr=[*zip(*map(_errors, times))],
           linestyle='-' if kind == 'equal shapes' else '--',
-          label=f'{name}, {kind}', **_style(name),
+          label=f'{name}, {kind}', **_STYLES[name],
       )  # fmt: skip
     axes.set(xscale='log', yscale='log', xlabel='leaves', title=optimizer)
     axes.grid(color='0.9')
@@ -95,14 +56,13 @@ def _compiles(records: _Records) -> figure.Figure:
   return drawn
 
 
-def draw(records: _Records, directory: pathlib.Path) -> dict[str, str]:
-  """Writes the pictures and returns their names by group."""
-  names, pictures = {}, {'adamw step': _steps, 'lbfgs step': _steps}
-  for group, picture in (pictures | {'lbfgs compile': _compiles}).items():
-    if part := [r for r in records if r['name'].startswith(f'{group}/')]:
-      names[group] = f'{group.replace(" ", "_")}.png'
-      # Without matplotlib's version the same results are the same file.
-      picture(part).savefig(
-          directory / names[group], dpi=100, metadata={'Software': None}
-      )
-  return names
+def draw(records: list[engine.Record], directory: pathlib.Path) -> list[str]:
+  """Writes the pictures that there are cases for, and returns their names."""
+  records = [r for r in records if r['name'].startswith(f'{_GROUP}/')]
+  if not records:
+    return []
+  name = f'{_GROUP.replace(" ", "_")}.png'
+  # Without matplotlib's version the same results are the same file.
+  drawn = _compiles(records)
+  drawn.savefig(directory / name, dpi=100, metadata={'Software': None})
+  return [name]

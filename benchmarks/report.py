@@ -19,7 +19,7 @@ import optax_fork
 
 _PACKAGES = (
     'jax', 'jaxlib', 'numpy', 'equinox', 'jaxopt', 'optimistix', 'scipy',
-    'scikit-learn', 'torch',
+    'scikit-learn',
 )  # fmt: skip
 RESULTS = 'results.json'
 
@@ -114,24 +114,21 @@ def cost(results: dict[str, Any]) -> list[str]:
 def _row(name: str, result: engine.Record) -> list[str]:
   if 'not_run' in result:
     why = result['not_run'].replace('|', '\\|')
-    return [name, '', '', f'not run: {why}']
-  milliseconds, notes = 1000 * result['time'][1], ''
-  if 'bytes of a param' in result:
-    notes = f'{result["bytes of a param"]} bytes of a param'
+    return [name, '', '', '', f'not run: {why}']
+  milliseconds, lines = 1000 * result['time'][1], result.get('lines', '')
+  counts = ('iterations', 'evaluations')
+  notes = [f'{result[x]:,} {x}' for x in counts if x in result]
   if 'iterations' in result:
     each = milliseconds / max(result['iterations'], 1)
-    notes = (
-        f'{result["iterations"]:,} iterations, {result["evaluations"]:,}'
-        f' evaluations, {_number(each)} ms an iteration'
-    )
+    notes.append(f'{_number(each)} ms an iteration')
   ratio = _spread(result['ratio']) if 'ratio' in result else ''
-  return [name, _number(milliseconds), ratio, notes]
+  return [name, str(lines), _number(milliseconds), ratio, ', '.join(notes)]
 
 
 def _of_group(records: list[engine.Record]) -> list[str]:
   """Returns the lines of a group's table, without columns that are empty."""
   ratio = f'ratio to {records[0]["baseline"]}'
-  rows = [['case', 'candidate', 'ms', ratio, 'notes']]
+  rows = [['case', 'candidate', 'lines', 'ms', ratio, 'notes']]
   for record in records:
     case = record['name'].partition('/')[2].replace('/', ', ')
     for name, result in record['candidates'].items():
@@ -141,14 +138,14 @@ def _of_group(records: list[engine.Record]) -> list[str]:
   return _table(*([row[i] for i in kept] for row in rows))
 
 
-def _markdown(results: dict[str, Any], pictures: dict[str, str]) -> str:
-  """Returns the report, given the names of pictures by group."""
+def _markdown(results: dict[str, Any], pictures: list[str]) -> str:
+  """Returns the report, given the names of pictures."""
   lines = ['# Results', '']
   if results['quick']:
     lines += ['A quick run, of small sizes: the numbers mean nothing.', '']
   lines += cost(results)
-  for group, picture in pictures.items():
-    lines += ['', f'![{group}]({picture})']
+  for picture in pictures:
+    lines += ['', f'![{picture}]({picture})']
   facts = dict(results['environment'])
   versions = facts.pop('versions')
   facts |= {'rounds': f'at most {results["rounds"]}'} | versions

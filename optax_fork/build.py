@@ -51,7 +51,7 @@ def _run(hook: str, inputs: list[str], directory: str, settings) -> str:
     stage = pathlib.Path(temporary).resolve()
     try:
       for name in inputs:
-        _copy(_CHECKOUT / name, stage / name)
+        copy(_CHECKOUT / name, stage / name)
       if inputs is _WHEEL:
         _vendor(stage)
     except (optax_fork.ForkError, OSError) as error:
@@ -75,11 +75,6 @@ def build_sdist(sdist_directory, config_settings=None):
   return _run('build_sdist', _SDIST, sdist_directory, config_settings)
 
 
-def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
-  hook = 'prepare_metadata_for_build_wheel'
-  return _run(hook, _WHEEL, metadata_directory, config_settings)
-
-
 def build_editable(*_, **__) -> NoReturn:
   raise SystemExit(
       'error: There is no editable mode: the checkout holds patches, no'
@@ -94,7 +89,7 @@ get_requires_for_build_editable = build_editable
 prepare_metadata_for_build_editable = build_editable
 
 
-def _copy(source: pathlib.Path, target: pathlib.Path) -> None:
+def copy(source: pathlib.Path, target: pathlib.Path) -> None:
   """Copies a file or a folder; of a read-only one, the copy is not."""
   target.parent.mkdir(parents=True, exist_ok=True)
   if source.is_dir():
@@ -132,8 +127,9 @@ def _vendor(stage: pathlib.Path) -> None:
   """Adds ``optax/`` and the list of changes to the tree of a wheel."""
   release = _release()
   for name in pin.digests():
-    _copy(release / name, stage / name)
-  changed, stamped = assemble(stage, _CHECKOUT / 'patches'), 'optax/__init__.py'
+    copy(release / name, stage / name)
+  ours, stamped = series.added(_CHECKOUT), 'optax/__init__.py'
+  changed = assemble(stage, _CHECKOUT / 'patches', ours)
   text, line = (stage / stamped).read_text('utf-8'), '__version__ = "{}"\n'
   old = line.format(pin.version())
   if text.count(old) != 1:
@@ -148,17 +144,20 @@ def _vendor(stage: pathlib.Path) -> None:
     notice.writelines(f'  {name}\n' for name in sorted({*changed, stamped}))
 
 
-def assemble(root: pathlib.Path, directory: pathlib.Path) -> list[str]:
+def assemble(
+    root: pathlib.Path, directory: pathlib.Path, ours: dict[str, pathlib.Path]
+) -> list[str]:
   """Makes the fork of the release: patches, then what is ours, then hooks.
 
   Args:
     root: the directory that holds the release's ``optax/``.
-    directory: the directory of the series, in a checkout.
+    directory: the directory of the series.
+    ours: {path in Optax: source} of what the fork adds.
 
   Returns:
     The files that are changed or added.
   """
-  patches, ours = series.read(directory), series.added(directory.parent)
+  patches = series.read(directory)
   apply(series.in_folder(patches, series.BACKPORTS, series.TO_SEND), root)
   copy_ours(ours, root)
   apply(series.in_folder(patches, series.HOOKS), root)
@@ -183,7 +182,7 @@ def copy_ours(ours: dict[str, pathlib.Path], root: pathlib.Path) -> None:
   for name, source in ours.items():
     if (root / name).exists():
       raise series.taken(source, name)
-    _copy(source, root / name)
+    copy(source, root / name)
 
 
 def apply(patches: list[series.Patch], root: pathlib.Path) -> None:
@@ -198,18 +197,11 @@ def apply(patches: list[series.Patch], root: pathlib.Path) -> None:
     raise optax_fork.ForkError(
         'Applying patches needs patch-ng: pip install patch-ng'
     ) from error
-  messages, handler = [], logging.Handler()  # Only there it says what fails.
-  handler.emit = lambda record: messages.append(record.getMessage().strip())
-  logging.getLogger('patch_ng').addHandler(handler)
-  try:
-    for patch in patches:
-      messages.clear()
-      parsed = patch_ng.fromstring(patch.path.read_bytes())
-      if not parsed or not parsed.apply(root=str(root)):
-        raise optax_fork.ForkError(
-            f'{patch.path} does not apply to {", ".join(patch.lines)}. Change'
-            ' the work tree and run `python -m optax_fork export`. patch-ng'
-            f' says: {"; ".join(messages)}'
-        )
-  finally:
-    logging.getLogger('patch_ng').removeHandler(handler)
+  logging.basicConfig()  # Only there patch-ng says which hunk fails.
+  for patch in patches:
+    parsed = patch_ng.fromstring(patch.path.read_bytes())
+    if not parsed or not parsed.apply(root=str(root)):
+      raise optax_fork.ForkError(
+          f'{patch.path} does not apply to {", ".join(patch.lines)}. Change the'
+          ' work tree and run `python -m optax_fork export`.'
+      )

@@ -22,21 +22,15 @@ add_arguments = work_tree.add_arguments
 def run(args: argparse.Namespace) -> None:
   patches = series.find()
   tree = (args.directory or patches.parent / 'work/optax').resolve()
-  work_tree.refuse_strangers(tree)
-  work_tree.refuse_files(patches.parent, tree)
-  git.refuse_changes(tree)
+  work_tree.refuse_what_is_lost(patches.parent, tree)
   # What is there is replaced once the round trip is proven.
   with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
-    # As in a checkout: `optax_fork/optax` lies beside the patches.
     fresh = pathlib.Path(scratch) / 'patches'
-    (fresh.parent / 'optax_fork').symlink_to(patches.parent / 'optax_fork')
-    work_tree.write(tree, fresh)
-    work_tree.prove(fresh)
-    found = series.read(fresh)
-    text = series.table(patches / 'README.md', found)
+    work_tree.write(tree, patches, fresh)
+    work_tree.prove(fresh, series.added(patches.parent))
     for folder in series.FOLDERS:
       shutil.rmtree(patches / folder, ignore_errors=True)
     shutil.copytree(fresh, patches, dirs_exist_ok=True)
-    (patches / 'README.md').write_text(text, 'utf-8', newline='\n')
   git.run(tree, 'update-ref', work_tree.EXPORTED, 'HEAD')
-  print(f'{patches}: {len(found)} patches, their table and {series.SUMS}')
+  count = len(series.read(patches))
+  print(f'{patches}: {count} patches, their table and {series.SUMS}')

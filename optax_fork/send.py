@@ -10,6 +10,7 @@ Example: python -m optax_fork send "galore:" ../optax --author "NAME <EMAIL>"
 """
 
 import argparse
+import email.utils
 import pathlib
 import re
 from typing import Sequence
@@ -19,8 +20,6 @@ from optax_fork import git
 from optax_fork import series
 from optax_fork import work_tree
 from optax_fork import workflow
-
-_ASK_FIRST = 'ask first'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,10 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _author(text: str) -> tuple[str, str]:
-  match = re.fullmatch(r'\s*([^<>]*[^<>\s])\s*<([^<>\s]+@[^<>\s]+)>\s*', text)
-  if not match:
+  name, address = email.utils.parseaddr(text)
+  if not name or '@' not in address:
     raise argparse.ArgumentTypeError(f'wanted NAME <EMAIL>, found {text!r}')
-  return match[1], match[2]
+  return name, address
 
 
 def run(args: argparse.Namespace) -> None:
@@ -90,25 +89,16 @@ def _refuse(
     why = f'{patch.name} is a backport: main has it, as {patch.backport}.'
   elif patch.folder != series.TO_SEND:
     why = f'{patch.name} is not to be sent: it calls what the fork adds.'
-  elif patch.status == _ASK_FIRST and not asked:
+  elif patch.status == 'ask first' and not asked:
     why = (
         f'{patch.name}: ask first, as its `Status:` says. Ask the maintainers'
         f' in {" ".join(patch.see) or "an issue"} whether they want this'
         ' design. When they do, run this again with --asked.'
     )
-  elif not (clone / '.git').exists():
-    why = (
-        f'{clone} is not a clone of Optax, which a branch needs: git clone'
-        f' https://github.com/google-deepmind/optax {clone}'
-    )
   elif git.lines(clone, 'for-each-ref', f'refs/heads/{branch}'):
-    why = (
-        f'{clone} already has a branch {branch}. Delete or rename it: git -C'
-        f' {clone} branch -m {branch} {branch}-old'
-    )
+    why = f'{clone} already has a branch {branch}: delete or rename it.'
   if why:
     raise optax_fork.ForkError(why)
-  git.refuse_changes(clone)
 
 
 def _note(directory: pathlib.Path, patch: series.Patch) -> str:

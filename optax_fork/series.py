@@ -10,6 +10,8 @@ answers and needs.
 import ast
 import configparser
 import dataclasses
+import email
+import email.policy
 import pathlib
 import re
 from typing import Optional
@@ -22,7 +24,6 @@ BACKPORTS = 'backports'
 TO_SEND = 'to_send'
 HOOKS = 'hooks'
 FOLDERS = (BACKPORTS, TO_SEND, HOOKS)
-_BESIDE = (SERIES, SUMS, 'README.md', 'threads.md', 'docs', 'programs')
 _OURS = 'optax_fork/optax'
 _START = '<!-- The series: written by `python -m optax_fork export`. -->\n'
 _END = '<!-- The end of the series. -->\n'
@@ -143,30 +144,8 @@ def taken(source: pathlib.Path, name: str) -> optax_fork.ForkError:
 
 
 def read(directory: pathlib.Path) -> list[Patch]:
-  """Returns the patches of a directory in the order of its file ``series``."""
-  for path in sorted(directory.iterdir()):
-    if path.name not in (*FOLDERS, *_BESIDE):
-      raise optax_fork.ForkError(
-          f'{path} does not belong there: patches/ holds'
-          f' {", ".join((*FOLDERS, *_BESIDE))}. Move it away.'
-      )
+  """Returns the patches that the file ``series`` of a directory lists."""
   names = (directory / SERIES).read_text('utf-8').splitlines()
-  there = {
-      path.relative_to(directory).as_posix()
-      for folder in FOLDERS
-      for path in (directory / folder).glob('*')
-  }
-  if lost := sorted(there ^ set(names)):
-    raise optax_fork.ForkError(
-        f'{directory / SERIES} and the patches there differ: {", ".join(lost)}.'
-        ' `python -m optax_fork export` writes both; `git checkout -- patches'
-        ' && git clean -f patches` takes back what is not committed.'
-    )
-  if names != ordered(names):
-    raise optax_fork.ForkError(
-        f'{directory / SERIES} names a patch twice, or not in the order of the'
-        f' folders: {", ".join(FOLDERS)}.'
-    )
   return [_parse(directory / name, name) for name in names]
 
 
@@ -178,20 +157,12 @@ def ordered(names: list[str]) -> list[str]:
 
 def _parse(path: pathlib.Path, name: str) -> Patch:
   """Reads one patch."""
-  data = path.read_bytes()
-  if b'\r' in data:
-    raise optax_fork.ForkError(
-        f'{path} has CRLF line ends; patches have LF. Did git convert them?'
-        ' Run `git config core.autocrlf false`, delete the patches and take'
-        ' them from git again: `git checkout -- patches`.'
-    )
   head, *diffs = re.split(
-      r'^diff --git a/(\S+) b/\1\n', data.decode('utf-8', 'replace'), flags=re.M
+      r'^diff --git a/(\S+) b/\1\n', path.read_text('utf-8', 'replace'),
+      flags=re.M,
   )
-  header, _, below = head.partition('\n\n')
-  # A long subject goes on in lines that start with a space.
-  subject = re.search(r'^Subject: (?:\[PATCH\] )?(.*(?:\n .*)*)', header, re.M)
-  if not subject or not diffs:
+  mail = email.message_from_string(head, policy=email.policy.default)
+  if not mail['Subject'] or not diffs:
     raise optax_fork.ForkError(
         f'{path} is not as `python -m optax_fork export` writes it. Patches are'
         ' not edited by hand: `git checkout -- patches`.'
@@ -201,11 +172,13 @@ def _parse(path: pathlib.Path, name: str) -> Patch:
     before, _, hunks = body.partition('\n@@')
     lines[file] = len(re.findall(r'^[+-]', hunks, re.M))
     new += [file] * before.startswith('new file')
-  message, trailers = split_message('\n\n' + below)
+  # The space is for a message that is trailers alone.
+  message, trailers = split_message(f' \n\n{mail.get_payload()}')
   see, needs, status, backport = trailers.values()
   return Patch(
-      name, path, subject[1].replace('\n', ''), message.strip(), see, needs,
-      ''.join(status) or None, ''.join(backport) or None, lines, new,
+      name, path, mail['Subject'].removeprefix('[PATCH] '), message.strip(),
+      see, needs, ''.join(status) or None, ''.join(backport) or None, lines,
+      new,
   )  # fmt: skip
 
 
@@ -248,8 +221,9 @@ def touched(patches: list[Patch]) -> list[str]:
   return sorted({path for patch in patches for path in patch.lines})
 
 
-def table(readme: pathlib.Path, patches: list[Patch]) -> str:
-  """Returns the text of a README with the table of these patches."""
+def write_table(directory: pathlib.Path) -> None:
+  """Writes the table of the patches of a directory into its README.md."""
+  readme, patches = directory / 'README.md', read(directory)
   before, start, rest = readme.read_text('utf-8').partition(_START)
   _, end, after = rest.partition(_END)
   if not start or not end:
@@ -270,7 +244,8 @@ def table(readme: pathlib.Path, patches: list[Patch]) -> str:
           ', '.join(tests), patch.status or patch.backport or '',
       ))  # fmt: skip
     lines.append('')
-  return f'{before}{_START}{chr(10).join(lines)}{_END}{after}'
+  text = f'{before}{_START}{chr(10).join(lines)}{_END}{after}'
+  readme.write_text(text, 'utf-8', newline='\n')
 
 
 def _row(*cells: str) -> str:

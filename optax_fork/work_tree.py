@@ -8,11 +8,9 @@ ignores.
 """
 
 import argparse
-import filecmp
 import os
 import pathlib
 import re
-import shutil
 import tempfile
 from typing import Optional
 
@@ -25,12 +23,14 @@ from optax_fork import series
 BASE = 'refs/optax-fork/base'
 EXPORTED = 'refs/optax-fork/exported'
 FETCH = ('fetch', '--quiet', '--no-tags', '--no-write-fetch-head')
-_AM = ('am', '--quiet', '--keep-non-patch', '--committer-date-is-author-date')
+_AM = ('am', '--keep-non-patch', '--committer-date-is-author-date')
 _FORMAT = (
     'format-patch --quiet --zero-commit -N --no-signature --no-stat'
     ' --full-index --no-renames --no-attach --no-cover-letter'
     ' --numbered-files'
 ).split()
+# What people write in patches/, beside what `export` writes.
+_BY_HAND = ('README.md', 'threads.md', 'docs', 'programs')
 # What tests and `pip install -e` leave in a work tree.
 _IGNORED = '__pycache__/\n*.egg-info/\n.pytest_cache/\n.ruff_cache/\n'
 
@@ -51,36 +51,47 @@ def checkout(patches: pathlib.Path, tree: pathlib.Path) -> str:
   found = series.read(patches)
   is_new = not tree.exists() or not any(tree.iterdir())
   if not is_new:
-    refuse_strangers(tree)
-    refuse_files(patches.parent, tree)
-    git.refuse_changes(tree)
-    refuse_unexported(tree)
-  with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
+    refuse_what_is_lost(patches.parent, tree)
+    _refuse_unexported(tree)
+  tree.parent.mkdir(parents=True, exist_ok=True)
+  with tempfile.TemporaryDirectory(dir=tree.parent) as scratch:
     fresh = pathlib.Path(scratch) / 'optax'
     try:
       create(fresh, found)
     except optax_fork.ForkError as error:
       way_out = f'`checkout` of another directory than {tree} stops there, too'
       if is_new:
-        shutil.copytree(fresh, tree, dirs_exist_ok=True)
+        fresh.rename(tree)
         way_out = f'{tree} stops there'
       raise optax_fork.ForkError(
           f'{error}\n{way_out}: resolve it with git, `git am --continue`, and'
           ' run `python -m optax_fork export`.'
       ) from error
-    renew(tree, fresh)
-  link(patches.parent, tree)
-  ours = len(series.added(patches.parent))
+    git.run(fresh, 'update-ref', EXPORTED, 'HEAD')
+    if is_new:
+      fresh.rename(tree)
+    else:
+      refs = (f'+{ref}:{ref}' for ref in (BASE, EXPORTED))
+      git.run(tree, *FETCH, fresh, *refs)
+      git.run(tree, 'checkout', '--quiet', '-B', 'series', EXPORTED)
+  ours = series.added(patches.parent)
+  _link(ours, tree)
   return (
       f'{tree}: Optax {pin.version()}, then {len(found)} patches, and links to'
-      f' {ours} files of ours'
+      f' {len(ours)} files of ours'
   )
 
 
 def create(tree: pathlib.Path, patches: list[series.Patch]) -> None:
   """Makes a work tree, without links, in a directory that does not exist."""
   pin.unpack(tree, 'sdist')
-  _init(tree)
+  git.run(tree, 'init', '--quiet', '--initial-branch', 'series')
+  # Commits are by nobody in particular. Line ends must stay as they are,
+  # whatever the user's configuration.
+  for setting in (
+      f'user.name={git.NAME}', f'user.email={git.EMAIL}', 'core.autocrlf=false'
+  ):  # fmt: skip
+    git.run(tree, 'config', *setting.split('='))
   git.run(tree, 'add', '--all', '--force')
   git.run(tree, 'commit', '--quiet', '-m', f'Optax {pin.version()}')
   git.run(tree, 'update-ref', BASE, 'HEAD')
@@ -88,53 +99,20 @@ def create(tree: pathlib.Path, patches: list[series.Patch]) -> None:
     apply(tree, patches)
 
 
-def _init(tree: pathlib.Path) -> None:
-  """Makes an empty repository, whose commits are by nobody in particular."""
-  tree.mkdir(parents=True, exist_ok=True)
-  git.run(tree, 'init', '--quiet', '--initial-branch', 'series')
-  # Line ends must stay as they are, whatever the user's configuration.
-  for setting in (
-      f'user.name={git.NAME}', f'user.email={git.EMAIL}', 'core.autocrlf=false'
-  ):  # fmt: skip
-    git.run(tree, 'config', *setting.split('='))
-  exclude = tree / '.git/info/exclude'
-  exclude.parent.mkdir(exist_ok=True)
-  exclude.write_text(_IGNORED)
-
-
 def apply(
     tree: pathlib.Path, patches: list[series.Patch], *options: str
 ) -> None:
   """Applies patches as commits; at one that stops, git waits for the user."""
   paths = [patch.path.resolve() for patch in patches]
-  try:
-    git.run(tree, *_AM, *options, *paths)
-  except optax_fork.ForkError as error:
-    state = tree / git.text(tree, 'rev-parse', '--git-path', 'rebase-apply')
-    if not state.exists():
-      raise
-    stopped = patches[int((state / 'next').read_text()) - 1]
-    conflicts = git.lines(tree, 'diff', '--name-only', '--diff-filter=U')
-    raise optax_fork.ForkError(
-        f'{stopped.name} does not apply; in conflict:'
-        f' {", ".join(conflicts) or "none"}\n{error}'
-    ) from error
+  git.run(tree, *_AM, *options, *paths)
 
 
-def renew(tree: pathlib.Path, fresh: pathlib.Path) -> None:
-  """Takes the commits of another work tree over, in one without changes."""
-  if not (tree / '.git').exists():
-    _init(tree)
-  git.run(tree, *FETCH, fresh, f'+{BASE}:{BASE}', f'+series:{EXPORTED}')
-  git.run(tree, 'checkout', '--quiet', '-B', 'series', EXPORTED)
-
-
-def link(checkout_: pathlib.Path, tree: pathlib.Path) -> None:
+def _link(ours: dict[str, pathlib.Path], tree: pathlib.Path) -> None:
   """Makes links to the files of ours in a work tree, where git ignores them."""
-  ours = series.added(checkout_)
-  refuse_files(checkout_, tree)
-  names = ''.join(f'/{name}\n' for name in ours)
-  (tree / '.git/info/exclude').write_text(_IGNORED + names)
+  _refuse_files(ours, tree)
+  ignored = tree / '.git/info/exclude'
+  ignored.parent.mkdir(exist_ok=True)
+  ignored.write_text(_IGNORED + ''.join(f'/{name}\n' for name in ours))
   for path in (tree / 'optax').rglob('*'):
     if path.is_symlink() and path.relative_to(tree).as_posix() not in ours:
       path.unlink()
@@ -145,19 +123,21 @@ def link(checkout_: pathlib.Path, tree: pathlib.Path) -> None:
     target.symlink_to(os.path.relpath(source, target.parent))
 
 
-def refuse_strangers(tree: pathlib.Path) -> None:
-  """Raises ForkError when a directory is not a work tree of the fork."""
+def refuse_what_is_lost(checkout_: pathlib.Path, tree: pathlib.Path) -> None:
+  """Raises ForkError when a directory is no work tree or has changes."""
   has_base = (tree / '.git').exists() and git.lines(tree, 'for-each-ref', BASE)
   if not has_base:
     raise optax_fork.ForkError(
         f'{tree} is not a work tree of the fork, which `python -m optax_fork'
         ' checkout` makes. Name another directory, or move it away.'
     )
+  _refuse_files(series.added(checkout_), tree)
+  git.refuse_changes(tree)
 
 
-def refuse_files(checkout_: pathlib.Path, tree: pathlib.Path) -> None:
+def _refuse_files(ours: dict[str, pathlib.Path], tree: pathlib.Path) -> None:
   """Raises ForkError when a work tree has files in the place of links."""
-  for name, source in series.added(checkout_).items():
+  for name, source in ours.items():
     there = tree / name
     if there.is_symlink() or not there.exists():
       continue
@@ -171,7 +151,7 @@ def refuse_files(checkout_: pathlib.Path, tree: pathlib.Path) -> None:
     )
 
 
-def refuse_unexported(tree: pathlib.Path) -> None:
+def _refuse_unexported(tree: pathlib.Path) -> None:
   """Raises ForkError when there are commits that patches/ never had."""
   log = ('log', '--format=%m%h %s', '--left-right')
   commits = dict.fromkeys(
@@ -187,18 +167,25 @@ def refuse_unexported(tree: pathlib.Path) -> None:
     )
 
 
-def write(tree: pathlib.Path, target: pathlib.Path) -> None:
-  """Writes patches, their list and SHA256SUMS of a work tree's commits.
+def write(
+    tree: pathlib.Path, patches: pathlib.Path, target: pathlib.Path
+) -> None:
+  """Writes a new patches/ from the commits of a work tree.
 
   The trailers of a commit's message say which folder its patch is in, and its
-  subject gives it the name.
+  subject gives it the name. What people write is taken from the old patches/.
   """
   for folder in series.FOLDERS:
     (target / folder).mkdir(parents=True)
+  for path in patches.iterdir():
+    if path.name in _BY_HAND:
+      build.copy(path, target / path.name)
   span, names = f'{BASE}..HEAD', []
   with tempfile.TemporaryDirectory() as numbered:
     git.run(tree, *_FORMAT, '-o', numbered, span)
-    day = git.run(tree, 'log', '-1', '--format=%aD', BASE).strip()
+    # Patches are reviewed: by whom, and when, is in the repository's log.
+    sender = f'From: {git.NAME} <{git.EMAIL}>\nDate: '.encode()
+    sender += git.run(tree, 'log', '-1', '--format=%aD', BASE).strip()
     commits = git.lines(tree, 'rev-list', '--reverse', span)
     for number, commit in enumerate(commits, 1):
       # git cuts the names that it gives to files; this one is whole.
@@ -208,7 +195,7 @@ def write(tree: pathlib.Path, target: pathlib.Path) -> None:
       if objection := _objection(tree, commit, message, names):
         raise optax_fork.ForkError(f'Commit {called} in {tree} {objection}')
       data = (pathlib.Path(numbered) / str(number)).read_bytes()
-      data = re.sub(rb'^Date: .*', b'Date: ' + day, data, count=1, flags=re.M)
+      data = re.sub(rb'(?ms)^From: .*?^Date: .*?$', sender, data, count=1)
       (target / names[-1]).write_bytes(data)
   text = ''.join(f'{name}\n' for name in names)
   (target / series.SERIES).write_text(text, 'utf-8', newline='\n')
@@ -216,6 +203,7 @@ def write(tree: pathlib.Path, target: pathlib.Path) -> None:
   paths = git.lines(tree, *diff)
   sums = {path: pin.sha256((tree / path).read_bytes()) for path in paths}
   pin.write_sums(target / series.SUMS, sums)
+  series.write_table(target)
 
 
 def _objection(
@@ -231,15 +219,8 @@ def _objection(
         ' the subject of another one. The order is'
         f' {", ".join(series.FOLDERS)}, and names are different: {rebase}.'
     )
-  log = ('log', '-1', '--format=%P%x00%an <%ae>', commit)
-  parents, author = git.text(tree, *log).split('\0')
-  if ' ' in parents:
+  if ' ' in git.text(tree, 'log', '-1', '--format=%P', commit):
     return 'is a merge: rebase the series into a line.'
-  if author != f'{git.NAME} <{git.EMAIL}>':
-    return (
-        f'is by {author}; patches here are by {git.NAME} <{git.EMAIL}>. Set it'
-        ' with `git commit --amend --reset-author`.'
-    )
   diff = 'diff-tree -r --no-renames --no-commit-id'.split()
   paths = git.lines(tree, *diff, '--name-only', commit)
   odd = [path for path in paths if not path.startswith('optax/')]
@@ -253,29 +234,28 @@ def _objection(
   return None
 
 
-def prove(patches: pathlib.Path) -> None:
+def prove(patches: pathlib.Path, ours: dict[str, pathlib.Path]) -> None:
   """Proves that git and the build make of a series what it was made from.
 
-  git turns the patches into commits, and the commits into the same patches
+  git turns the patches into commits, and the commits into the same patches/
   again. The build, which has no git, gives the files of SHA256SUMS.
 
   Args:
-    patches: the directory of the series; ``optax_fork`` lies beside it.
+    patches: the directory of the series.
+    ours: {path in Optax: source} of what the fork adds.
   """
   with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
-    tree, again, release = (
-        pathlib.Path(scratch) / name for name in ('tree', 'again', 'release')
-    )
-    create(tree, series.read(patches))
-    write(tree, again)
-    names = [series.SERIES, series.SUMS]
-    names += (again / series.SERIES).read_text('utf-8').splitlines()
-    _, *others = filecmp.cmpfiles(patches, again, names, shallow=False)
-    if different := sum(others, []):
+    root = pathlib.Path(scratch)
+    create(root / 'tree', series.read(patches))
+    write(root / 'tree', patches, root / 'again')
+    diff = ('diff', '--no-index', '--name-status', patches.resolve(), 'again')
+    try:
+      git.run(root, *diff)
+    except optax_fork.ForkError as error:
       raise optax_fork.ForkError(
-          f'`export` writes these in another way, see {patches}:'
-          f' {", ".join(different)}. Change patches in the work tree and export'
-          ' them; mail cuts a message at a line such as "---" or "diff".'
-      )
-    pin.unpack(release, 'wheel')
-    build.assemble(release, patches)
+          f'`export` would change these (A: add, D: delete, M: write in another'
+          f' way).\n{error}\nChange patches in the work tree and export them;'
+          ' mail cuts a message at a line such as "---" or "diff".'
+      ) from error
+    pin.unpack(root / 'release', 'wheel')
+    build.assemble(root / 'release', patches, ours)

@@ -10,7 +10,7 @@ they find something, without it: what main itself fails at does not count. `tox
 import argparse
 import collections
 import contextlib
-import importlib.metadata
+import functools
 import importlib.util
 import os
 import pathlib
@@ -25,13 +25,13 @@ from typing import Iterator, Optional, Sequence
 import optax_fork
 from optax_fork import build
 from optax_fork import git
-from optax_fork import pin
 from optax_fork import series
 from optax_fork import work_tree
 
 # The lines for upstream's docs that go with the whole fork.
 DOCS_OF_THE_FORK = 'fork.patch'
-_KINDS = ('static', 'tests', 'docs', 'program')
+_PROGRAM = 'program'  # Of the pull request.
+_KINDS = ('static', 'tests', 'docs', _PROGRAM)
 # The files of hooks that leave it to pre-commit.
 _TYPES = {
     'check-ast': r'\.py$', 'check-toml': r'\.toml$', 'check-yaml': r'\.ya?ml$',
@@ -94,7 +94,7 @@ def checks(cloned: pathlib.Path, only: Optional[Sequence[str]]) -> list[str]:
     runs = lambda command, scripts=scripts: command in '\n'.join(scripts)
     kinds[name] = 'docs' if runs('make ') else 'static'
     kinds[name] = 'tests' if runs('-m pytest') else kinds[name]
-  kinds['program'] = 'program'
+  kinds[_PROGRAM] = _PROGRAM
   return [name for name, kind in kinds.items() if kind in (only or _KINDS)]
 
 
@@ -133,19 +133,12 @@ def clone(
   """
   with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
     root, cloned = pathlib.Path(scratch), pathlib.Path(scratch) / 'main'
-    try:
-      options = 'clone --quiet --shared --no-checkout'.split()
-      git.run(root, *options, source.resolve(), cloned)
-      where = 'HEAD'
-      if source.is_file():  # A bundle has the branch alone.
-        listing = 'for-each-ref --format=%(objectname) refs/remotes'.split()
-        where = git.lines(cloned, *listing)[0]
-      git.run(cloned, 'checkout', '--quiet', '--detach', where)
-      git.run(cloned, 'ls-files', '--error-unmatch', 'optax/__init__.py')
-    except optax_fork.ForkError as error:
-      raise optax_fork.ForkError(
-          f'{source} is not a git checkout of Optax, or a bundle: {error}'
-      ) from error
+    source = source.resolve()
+    # HEAD comes first; a bundle may have its branch alone.
+    commit = git.text(root, 'ls-remote', source).split()[0]
+    options = 'clone --quiet --shared --no-checkout'.split()
+    git.run(root, *options, source, cloned)
+    git.run(cloned, 'checkout', '--quiet', '--detach', commit)
     # Later patches start from what earlier ones made: a merge needs that.
     work_tree.create(root / 'optax', patches)
     git.run(cloned, *work_tree.FETCH, root / 'optax', 'series')
@@ -229,63 +222,39 @@ def new_problems(
 ) -> list[str]:  # fmt: skip
   """Runs checks on the clone's commit; returns what is new since another one.
 
-  What has passed is kept in a file of the cache, by the two trees and by the
-  versions of all that is installed, and is not checked again. Without a patch,
-  the commit is that of the whole fork.
+  Without a patch, the commit is that of the whole fork, which has no program.
   """
+  called, problems = patch.name if patch else 'the whole fork', []
   commit = git.text(cloned, 'rev-parse', 'HEAD')
-  installed = importlib.metadata.distributions()
-  known = git.lines(cloned, 'rev-parse', f'{before}^{{tree}}', 'HEAD^{tree}')
-  known += [sys.version, pathlib.Path(__file__).read_text('utf-8')]
-  known += sorted(f'{found.name}=={found.version}' for found in installed)
-  passed = pin.cache() / 'main.txt'
-  passed.touch()
-  called, program = 'the whole fork', ''
-  if patch:
-    called, (_, program) = patch.name, patch.program()
-  problems = []
-  for name in names if patch else [x for x in names if x != 'program']:
-    key = '\n'.join([name, program * (name == 'program'), *known])
-    digest = pin.sha256(key.encode())
-    if digest in passed.read_text().split():
-      print(f'{called}: {name}: ok, as before', flush=True)
-      continue
-    start = time.monotonic()
-    found = _new(cloned, before, commit, name, program)
+  diff = 'diff --name-only --no-renames --diff-filter=d'.split()
+  paths = git.lines(cloned, *diff, before, commit, '--', 'optax/*.py')
+  for name in names if patch else [x for x in names if x != _PROGRAM]:
+    look = functools.partial(_look, cloned, name, paths, patch)
+    start, found = time.monotonic(), look(commit)
+    if name == _PROGRAM:
+      found += ['it works without the patch'] * (not look(before))
+    elif found:  # What main has as well, as often, is not new.
+      counted = collections.Counter(found) - collections.Counter(look(before))
+      found = [*counted.elements()]
     problems += [f'{called}: {name}: {line}' for line in found]
     result = f'{len(found)} found' if found else 'ok'
     taken = time.monotonic() - start
     print(f'{called}: {name}: {result}, {taken:.0f} s', flush=True)
-    if not found:
-      with passed.open('a') as lines:
-        lines.write(f'{digest}\n')
   go_to(cloned, commit)
   return problems
 
 
-def _new(
-    cloned: pathlib.Path, before: str, commit: str, name: str, program: str
-) -> list[str]:
-  """Returns what a check finds in a commit and not in the one before."""
-  diff = 'diff --name-only --no-renames --diff-filter=d'.split()
-  paths = git.lines(cloned, *diff, before, commit, '--', 'optax/*.py')
-
-  def look(at):
-    go_to(cloned, at)
-    if name == 'program':
-      works, shown = run_program(cloned, program)
-      fails = [f'it fails with the patch: {shown}'] * (not works)
-      return collections.Counter(fails)
-    found = collections.Counter()
-    for script in _jobs(cloned, is_fork=not program)[name]:
-      found.update(_findings(cloned, script, paths))
-    return found
-
-  found = look(commit)
-  if name == 'program':
-    return [*found, *['it works without the patch'] * (not look(before))]
-  # What main has as well, as often, is not new.
-  return list((found and found - look(before)).elements())
+def _look(
+    cloned: pathlib.Path, name: str, paths: list[str],
+    patch: Optional[series.Patch], commit: str,
+) -> list[str]:  # fmt: skip
+  """Returns what a check finds in a commit, given the changed files."""
+  go_to(cloned, commit)
+  if name == _PROGRAM:
+    works, shown = run_program(cloned, patch.program()[-1])
+    return [f'it fails with the patch: {shown}'] * (not works)
+  scripts = _jobs(cloned, is_fork=not patch)[name]
+  return [line for x in scripts for line in _findings(cloned, x, paths)]
 
 
 def _findings(tree: pathlib.Path, script: str, paths: list[str]) -> list[str]:

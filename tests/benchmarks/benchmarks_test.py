@@ -28,7 +28,7 @@ _ROOT = pathlib.Path(__file__).resolve().parents[2]
 _SUMS = _ROOT / 'patches' / 'SHA256SUMS'
 # Cases of each group that compile the least.
 _FEW = (
-    'step/10 leaves of 1,000|injected|bfloat16'
+    'step/10 leaves of 1,000|injected'
     '|overhead/(eager step|init)/10.*tree'
     '|compile/scale_by_lbfgs/equal shapes/1 leaf|step/1 leaf,.*/donated'
     '|masked|solve/Rosenbrock|within bounds|raw model'

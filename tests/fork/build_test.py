@@ -117,9 +117,6 @@ def test_build_that_is_refused_leaves_no_wheel_and_says_why(
     for word in words:
       assert word in result.output, result.output
 
-  fake.write(fork / 'patches/x.orig', '')
-  refused('x.orig does not belong')
-  (fork / 'patches/x.orig').unlink()
   path = fork / 'patches/to_send/transforms-set-X.patch'
   text = path.read_text()
   path.write_text(text.replace('-X = 1', '-X = 0'))

