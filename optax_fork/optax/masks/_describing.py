@@ -56,7 +56,7 @@ def describe(params: base.Params, choice: Any = None) -> str:
   flat = whole_params.FlatParams(views.get_view(params))
   title, chosen = ['path', 'shape', 'dtype'], [None] * len(flat.leaves)
   if choice is not None:
-    with whole_params.running(whole_params.Call(params)):
+    with whole_params.running(whole_params.FlatParams(params)):
       chosen = _choose(choice, flat)
   rows, groups, names = [], {}, {}
   for path, leaf, c in zip(flat.paths, flat.leaves, chosen, strict=True):

@@ -98,7 +98,7 @@ def split(
   .. seealso:: :func:`optax.masks.join`, :func:`optax.selective_transform`
   """
   view = views.get_view(params)
-  with whole_params.running(whole_params.Call(params)):
+  with whole_params.running(whole_params.FlatParams(params)):
     bools = _resolving.resolve_train_mask(mask, view, 'mask')
   trained = jax.tree.map(
       lambda m, p: jax.tree.map(lambda leaf: leaf if m else None, p),

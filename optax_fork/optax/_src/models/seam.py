@@ -19,7 +19,9 @@ from optax._src import tree_differences
 
 _Class = TypeVar('_Class', bound=Any)
 
-_NAMES = ('updates', 'state', 'params')  # What `update` takes by position.
+# What each takes by position.
+_OF_INIT = ('params',)
+_OF_UPDATE = ('updates', 'state', 'params')
 
 
 class _Wrapped:
@@ -78,11 +80,8 @@ def call_init(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
   view = views.get_view(params)
   if view is not params:
     _warn_of_floats(params, view)
-  if args:
-    args = (view, *args[1:])
-  elif 'params' in kwargs:
-    kwargs = kwargs | {'params': view}
-  with whole_params.running(whole_params.Call(params, view=view)):
+    args, kwargs = _replace(_OF_INIT, args, kwargs, params=view)
+  with whole_params.running(whole_params.FlatParams(params, view)):
     return fn(*args, **kwargs)
 
 
@@ -108,7 +107,7 @@ def _warn_of_floats(params, view):
 
 def call_update(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
   """Calls a function that takes updates, a state and params of a raw model."""
-  named = dict(zip(_NAMES, args)) | kwargs
+  named = dict(zip(_OF_UPDATE, args)) | kwargs
   updates, params = named.get('updates'), named.get('params')
   look = views.look(updates, params)
   if look.view is not params:
@@ -118,13 +117,12 @@ def call_update(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         to_view=lambda tree: views.part_with_updates(tree, look.updates),
         to_full=lambda view: views.fill_holes(view, params),
     )
-  if look.view is not params or look.updates is not updates:
-    args, kwargs = _replace(
-        args, kwargs, updates=look.updates, params=look.view
-    )
+  args, kwargs = _replace(
+      _OF_UPDATE, args, kwargs, updates=look.updates, params=look.view
+  )
   try:
-    call = whole_params.Call(params, is_init=False, view=look.view)
-    with whole_params.running(call):
+    given = whole_params.FlatParams(params, look.view, is_init=False)
+    with whole_params.running(given):
       result = fn(*args, **kwargs)
   except Exception as error:
     notes.explain(error, updates, params)
@@ -161,9 +159,9 @@ def _take_models(method, call):
   return wrapped
 
 
-def _replace(args, kwargs, **new):
-  """Replaces arguments of `update`, given by position or by name."""
-  args = (*(new.get(n, x) for n, x in zip(_NAMES, args)), *args[len(_NAMES):])
+def _replace(names, args, kwargs, **new):
+  """Replaces arguments, which may come by position or by name."""
+  args = (*(new.get(n, x) for n, x in zip(names, args)), *args[len(names) :])
   return args, {name: new.get(name, x) for name, x in kwargs.items()}
 
 
