@@ -16,7 +16,6 @@ from optax._src.models import seam
 from optax._src import tables
 from optax.masks import _base
 from optax.masks import _labels
-from optax.transforms import _combining
 from optax.transforms import _leaf_numbers
 from optax.transforms import _masking
 from optax.transforms import _resolving
@@ -92,7 +91,7 @@ class _Groups(_labels.Labels):
         learning rate.
 
     Returns:
-      An :class:`optax.GradientTransformationExtraArgs`: a chain that zeroes the
+      An :class:`optax.GradientTransformationExtraArgs` that zeroes the
       gradients of what is frozen, calls the optimizer, and multiplies its
       updates. Its state is that of the optimizer, with room for what is frozen.
       ``init`` raises a ``ValueError`` as the table itself does, and if the
@@ -101,7 +100,9 @@ class _Groups(_labels.Labels):
     Raises:
       TypeError: If ``make_optimizer`` cannot be called like that.
     """
-    decay = _Column(self, 'decay')
+    trained, decay, lr_mult = (
+        _Column(self, name) for name in ('trained', 'decay', 'lr_mult')
+    )
     try:
       with contextlib.suppress(ValueError):  # It has no signature.
         inspect.signature(make_optimizer).bind(weight_decay=decay)
@@ -112,16 +113,13 @@ class _Groups(_labels.Labels):
           f' weight_decay=weight_decay)` can be. It cannot call'
           f' {make_optimizer!r}: {error}.'
       ) from error
-    tx = _combining.chain(
-        _leaf_numbers.scale(_Column(self, 'trained')),
-        make_optimizer(weight_decay=decay),
-        _leaf_numbers.scale(_Column(self, 'lr_mult')),
-    )
+    tx = base.with_extra_args_support(make_optimizer(weight_decay=decay))
+    inner_update = seam.unwrap(tx.update)
 
     def init_fn(params):
       # It says what is wrong with the table, for these params.
       _masking._resolve(self, params)  # pylint: disable=protected-access
-      state = tx.init(params)[1]  # pyrefly: ignore[bad-index]
+      state = tx.init(params)
       # Only now, since `inject_hyperparams` makes its optimizer in `init`.
       if not decay.is_used and self.default.weight_decay is not None:
         raise ValueError(
@@ -136,11 +134,9 @@ class _Groups(_labels.Labels):
       return state
 
     def update_fn(updates, state, params=None, **extra_args):
-      states = base.EmptyState(), state, base.EmptyState()
-      updates, (_, state, _) = seam.unwrap(tx.update)(
-          updates, states, params, **extra_args
-      )
-      return updates, state
+      updates = _leaf_numbers.scale(trained, updates, params)
+      updates, state = inner_update(updates, state, params, **extra_args)
+      return _leaf_numbers.scale(lr_mult, updates, params), state
 
     return base.GradientTransformationExtraArgs(init_fn, update_fn)
 
