@@ -40,14 +40,9 @@ def _choose_below(
 ) -> list[bool]:
   """Tells for each leaf whether it lies below a node of these classes."""
   is_of_class = lambda x: views.is_node(x) and isinstance(x, classes)
-  nodes = jax.tree.leaves(
-      flat.params, is_leaf=lambda x: views.is_hole(x) or is_of_class(x)
-  )
-  chosen = []
-  for node in nodes:
-    leaves = jax.tree.leaves(node, is_leaf=views.is_hole)
-    chosen += [is_of_class(node)] * len(leaves)
-  return chosen
+  is_leaf = lambda x: views.is_hole(x) or is_of_class(x)
+  nodes = views.at_each_leaf(flat.params, flat.params, is_leaf)
+  return list(map(is_of_class, nodes))
 
 
 def _say_what_is_there(cls: type[Any], params: Any) -> str:

@@ -62,13 +62,13 @@ def view_extra_args(
       # something else.
       if not views.same_layout(view, params_view):
         return fn(*args, **kwargs)
+      full = to_full(view)
       if args:
-        args = (to_full(view), *args[1:])
+        args = (full, *args[1:])
       else:
-        kwargs[first] = to_full(view)
+        kwargs[first] = full
       result = fn(*args, **kwargs)
       # If it returns more than a gradient, such as a value, that stays whole.
-      full = args[0] if args else kwargs[first]
       is_gradient = name == 'grad_fn' and views.is_part_of(result, full)
       return to_view(result) if is_gradient else result
 
