@@ -33,26 +33,24 @@ class _Group:
     return self.weight_decay or 0.0
 
   @property
-  def frozen(self) -> bool:
-    return self.lr_mult == 0
-
-  @property
   def trained(self) -> Any:
     """1 for what is trained and 0 for what is frozen, which may be rows."""
     return 1.0 * np.not_equal(self.lr_mult, 0)
 
   def __str__(self):
-    if self.frozen:
+    if self.lr_mult == 0:
       return 'frozen'
     show = tables.show_number
-    return ', '.join(f'{name}={show(x)}' for name, x in self._numbers().items())
+    return ', '.join(f'{key}={show(x)}' for key, x in self._row().items())
 
   def __repr__(self):
-    return repr({'frozen': True} if self.frozen else self._numbers())
+    return repr(self._row())
 
-  def _numbers(self):
+  def _row(self):
+    if self.lr_mult == 0:
+      return {'frozen': True}
     numbers = dataclasses.asdict(self).items()
-    return {name: x for name, x in numbers if x is not None}
+    return {key: x for key, x in numbers if x is not None}
 
 
 class _Groups(_labels.Labels):

@@ -4,7 +4,6 @@
 
 from collections.abc import Callable, Hashable, Mapping
 import dataclasses
-import itertools
 from typing import Any, Union
 
 from optax._src import base
@@ -25,30 +24,22 @@ class Labels(_base.Chooser):
   default: Any
 
   def choose(self, flat: whole_params.FlatParams) -> list[Any]:
-    labels = self.all_labels()
+    labels = [*(label for _, label in self.labels), self.default]
     return [labels[i] for i in flat.once(self._find_rows)]
 
   def _find_rows(self, flat):
     """Finds the first row that chooses each leaf, -1 for the default."""
     rows = [-1] * len(flat.leaves)
-    left = dict.fromkeys(n for n, x in enumerate(flat.is_expected) if x)
     for i, (selector, _) in enumerate(self.labels):
-      if isinstance(selector, str):
-        matches = _by_path.compile_pattern(selector).fullmatch
-        chosen = map(matches, map(flat.paths.__getitem__, left))
-      else:
-        chosen = map(flat.once(selector.choose).__getitem__, left)
-      for n in list(itertools.compress(left, chosen)):
-        rows[n] = i
-        del left[n]
+      for n, is_chosen in enumerate(flat.once(_to_mask(selector).choose)):
+        if is_chosen and rows[n] < 0:
+          rows[n] = i
     return rows
 
   def check(self, whole):
     rows = whole.once(self._find_rows)
     used = set(rows)
     for i, (selector, _) in enumerate(self.labels):
-      if i in used and isinstance(selector, str):
-        continue
       mask = _to_mask(selector)
       mask.check(whole)
       if i in used:
@@ -63,9 +54,6 @@ class Labels(_base.Chooser):
         )
       if not isinstance(mask, _by_leaf.LeafMask):
         raise ValueError(f'{self!r}: {selector!r} chooses none of the params.')
-
-  def all_labels(self) -> list[Any]:
-    return [*(label for _, label in self.labels), self.default]
 
   def show_labels(self) -> str:
     labels = ', '.join(f'{s!r}: {label!r}' for s, label in self.labels)
