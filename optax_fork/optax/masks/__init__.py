@@ -4,7 +4,7 @@
 
 # pylint: disable=g-importing-member
 
-from optax.masks._algebra import Mask
+from optax.masks._choosing import Mask
 from optax.masks._at import at
 from optax.masks._by_leaf import by_leaf
 from optax.masks._by_node import by_node

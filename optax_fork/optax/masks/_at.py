@@ -8,8 +8,7 @@ from typing import Any
 
 import jax
 from optax._src.models import views
-from optax.masks import _algebra
-from optax.masks import _base
+from optax.masks import _choosing
 
 
 _AGAIN = (
@@ -58,7 +57,7 @@ jax.tree_util.register_pytree_node(
 
 
 @dataclasses.dataclass(frozen=True)
-class _WhereMask(_algebra.Mask):
+class _WhereMask(_choosing.Mask):
   """See `at`."""
 
   where: Callable[[Any], Any]
@@ -106,7 +105,7 @@ class _WhereMask(_algebra.Mask):
       raise ValueError(
           f'{self!r}: the accessor fails on the params, whose leaves have no'
           f' values here, with {type(error).__name__}: {error}.{hint} The'
-          f' paths, nearest first: {_base.list_paths(flat.paths, missing)}.'
+          f' paths, nearest first: {_choosing.list_paths(flat.paths, missing)}.'
       ) from error
     positions = {id(mark): n for n, mark in enumerate(marks)}
     is_mark = lambda node: node is None or id(node) in positions
@@ -131,14 +130,14 @@ class _WhereMask(_algebra.Mask):
       but = f', but {others[0]!r}, which is not a param' if others else ''
       raise ValueError(
           f'{self!r}: the accessor chooses nothing of the params{but}. The'
-          f' paths: {_base.list_paths(paths)}.'
+          f' paths: {_choosing.list_paths(paths)}.'
       )
 
   def __repr__(self):
-    return f'at({_algebra.function_name(self.where)})'
+    return f'at({_choosing.function_name(self.where)})'
 
 
-def at(where: Callable[[Any], Any]) -> _algebra.Mask:
+def at(where: Callable[[Any], Any]) -> _choosing.Mask:
   """Makes a mask that is ``True`` for the params that an accessor returns.
 
   Args:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 import dataclasses
 from typing import Any
 
-from optax.masks import _algebra
+from optax.masks import _choosing
 from optax.transforms import _resolving
 
 
 @dataclasses.dataclass(frozen=True)
-class LeafMask(_algebra.Mask):
+class LeafMask(_choosing.Mask):
   """See `by_leaf`."""
 
   predicate: Callable[[Any], bool]
@@ -33,10 +33,10 @@ class LeafMask(_algebra.Mask):
     return chosen
 
   def __repr__(self):
-    return f'by_leaf({_algebra.function_name(self.predicate)})'
+    return f'by_leaf({_choosing.function_name(self.predicate)})'
 
 
-def by_leaf(predicate: Callable[[Any], bool]) -> _algebra.Mask:
+def by_leaf(predicate: Callable[[Any], bool]) -> _choosing.Mask:
   """Makes a mask that is ``True`` where a predicate of the leaf is.
 
   Args:

@@ -9,14 +9,13 @@ import jax
 from optax._src.models import nnx_types
 from optax._src.models import views
 from optax._src.models import whole_params
-from optax.masks import _algebra
-from optax.masks import _base
+from optax.masks import _choosing
 
 _Classes = Union[type[Any], tuple[type[Any], ...]]
 
 
 @dataclasses.dataclass(frozen=True)
-class _NodeMask(_algebra.Mask):
+class _NodeMask(_choosing.Mask):
   """See `by_node`."""
 
   classes: tuple[type[Any], ...]
@@ -31,7 +30,7 @@ class _NodeMask(_algebra.Mask):
         raise ValueError(f'{self!r}: {_say_what_is_there(cls, whole.params)}')
 
   def __repr__(self):
-    classes = ', '.join(map(_algebra.function_name, self.classes))
+    classes = ', '.join(map(_choosing.function_name, self.classes))
     return f'by_node({classes})'
 
 
@@ -57,8 +56,9 @@ def _say_what_is_there(cls: type[Any], params: Any) -> str:
   found = f'no node of the params is of the class {name!r}.'
   if not nodes:
     return f'{found} The params are a leaf, a {_class_name(type(params))!r}.'
-  paths = _base.list_paths(sorted({_class_name(type(x)) for x in nodes}), name)
-  found += f' The classes of nodes, nearest first: {paths}.'
+  names = sorted({_class_name(type(x)) for x in nodes})
+  names = _choosing.list_paths(names, name)
+  found += f' The classes of nodes, nearest first: {names}.'
   if nnx_types.is_state(params):
     found += (
         ' A State of NNX has no modules: instead of the mask, give the tree'
@@ -71,7 +71,7 @@ def _class_name(cls: type[Any]) -> str:
   return f'{cls.__module__}.{cls.__qualname__}'.removeprefix('builtins.')
 
 
-def by_node(*classes: type[Any]) -> _algebra.Mask:
+def by_node(*classes: type[Any]) -> _choosing.Mask:
   """Makes a mask that is ``True`` for params below nodes of these classes.
 
   The class of a layer says what its params are for, which their number of axes

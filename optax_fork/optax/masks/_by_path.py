@@ -5,12 +5,11 @@
 import dataclasses
 import re
 
-from optax.masks import _algebra
-from optax.masks import _base
+from optax.masks import _choosing
 
 
 @dataclasses.dataclass(frozen=True)
-class _PathMask(_algebra.Mask):
+class _PathMask(_choosing.Mask):
   """See `by_path`."""
 
   patterns: tuple[re.Pattern[str], ...]
@@ -33,7 +32,7 @@ class _PathMask(_algebra.Mask):
       there = 'The params are a single leaf, whose path is empty.'
     else:
       paths = [p for p, x in zip(flat.paths, flat.is_choosable) if x]
-      paths = _base.list_paths(paths, pattern.pattern)
+      paths = _choosing.list_paths(paths, pattern.pattern)
       there = f'The paths, nearest first: {paths}.'
     others = list(filter(pattern.fullmatch, flat.paths))
     but = f', but {others[0]!r}, which is not a param' if others else ''
@@ -47,7 +46,7 @@ class _PathMask(_algebra.Mask):
     return f'by_path({patterns})'
 
 
-def by_path(*patterns: str) -> _algebra.Mask:
+def by_path(*patterns: str) -> _choosing.Mask:
   r"""Makes a mask that is ``True`` for params with one of these paths.
 
   The path of a leaf is written as ``layers/0/weight``, with the names of

@@ -14,7 +14,7 @@ import numpy as np
 from optax._src import base
 from optax._src.models import seam
 from optax._src import tables
-from optax.masks import _base
+from optax.masks import _choosing
 from optax.masks import _labels
 from optax.transforms import _leaf_numbers
 from optax.transforms import _masking
@@ -145,7 +145,7 @@ class _Groups(_labels.Labels):
 
 
 @dataclasses.dataclass(unsafe_hash=True)
-class _Column(_base.Chooser, _leaf_numbers.LeafNumbers):
+class _Column(_choosing.Chooser, _leaf_numbers.LeafNumbers):
   """What a table has for each leaf in one of its columns."""
 
   groups: _Groups

@@ -8,16 +8,15 @@ from typing import Any, Union
 
 from optax._src import base
 from optax._src.models import whole_params
-from optax.masks import _algebra
-from optax.masks import _base
+from optax.masks import _choosing
 from optax.masks import _by_leaf
 from optax.masks import _by_path
 
-Selector = Union[str, _algebra.Mask]
+Selector = Union[str, _choosing.Mask]
 
 
 @dataclasses.dataclass(frozen=True)
-class Labels(_base.Chooser):
+class Labels(_choosing.Chooser):
   """See `labels`."""
 
   labels: tuple[tuple[Selector, Any], ...]
@@ -74,7 +73,7 @@ def check_rows(name: str, rows: Mapping[Selector, Any], example: Any) -> None:
         f' {{\'.*\': {example}}}.'
     )
   for selector in rows:
-    if not isinstance(selector, (str, _algebra.Mask)):
+    if not isinstance(selector, (str, _choosing.Mask)):
       raise TypeError(
           f'{name} takes regular expressions as strings, or masks of'
           f' `optax.masks`, found {selector!r} of type'
@@ -83,7 +82,7 @@ def check_rows(name: str, rows: Mapping[Selector, Any], example: Any) -> None:
     _to_mask(selector)  # It says if it is not a regular expression.
 
 
-def _to_mask(selector: Selector) -> _algebra.Mask:
+def _to_mask(selector: Selector) -> _choosing.Mask:
   return _by_path.by_path(selector) if isinstance(selector, str) else selector
 
 
