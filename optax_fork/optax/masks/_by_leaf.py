@@ -16,9 +16,6 @@ class LeafMask(_choosing.Mask):
 
   predicate: Callable[[Any], bool]
 
-  def check(self, whole):
-    pass  # It is no mistake if the predicate is False for all.
-
   def find(self, flat):
     chosen = []
     for leaf, is_choosable in zip(flat.leaves, flat.is_choosable):

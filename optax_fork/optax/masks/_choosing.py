@@ -50,20 +50,18 @@ class Chooser(params_fn.ParamsFn, abc.ABC):
       )
     flat = whole_params.FlatParams(params)
     whole, places = flat.find_whole()
-    if whole.is_whole:
-      try:
-        whole.once(self.check)
-      except ValueError as error:
-        if not jax.tree_util.all_leaves([params]):
-          raise
-        raise ValueError(
-            f'{error} It was called with a single leaf, as `eqx.filter(model,'
-            ' mask)`, `jax.tree.map` and `optax.flatten` do. Call it with the'
-            ' model: `eqx.filter(model, mask(model))`.'
-        ) from error
-    elif all(map(views.is_hole, whole.leaves)):
+    if not whole.is_whole and all(map(views.is_hole, whole.leaves)):
       return params
-    chosen = whole.once(self.choose)
+    try:
+      chosen = whole.once(self.choose)
+    except ValueError as error:
+      if not jax.tree_util.all_leaves([params]):
+        raise
+      raise ValueError(
+          f'{error} It was called with a single leaf, as `eqx.filter(model,'
+          ' mask)`, `jax.tree.map` and `optax.flatten` do. Call it with the'
+          ' model: `eqx.filter(model, mask(model))`.'
+      ) from error
     return flat.treedef.unflatten(
         leaf if views.is_hole(leaf) else chosen[n]
         for leaf, n in zip(flat.leaves, places)
@@ -71,11 +69,11 @@ class Chooser(params_fn.ParamsFn, abc.ABC):
 
   @abc.abstractmethod
   def choose(self, flat: whole_params.FlatParams) -> list[Any]:
-    """Returns what is chosen for each leaf, and anything for holes."""
+    """Returns what is chosen for each leaf, and anything for holes.
 
-  @abc.abstractmethod
-  def check(self, whole: whole_params.FlatParams) -> None:
-    """Raises a ``ValueError`` if something that is looked for is not there."""
+    Raises a ``ValueError`` if something that is looked for is not there. Where
+    a part of the params is hidden, it may be in that.
+    """
 
 
 class Mask(Chooser, abc.ABC):
@@ -91,12 +89,17 @@ class Mask(Chooser, abc.ABC):
   __array_ufunc__ = None  # So NumPy leaves the operators to this class.
 
   def choose(self, flat):
+    if flat.is_whole:
+      self.check(flat)
     # Neither a nor ~a chooses what is not a param of a raw model.
     return [x and y for x, y in zip(self.find(flat), flat.is_expected)]
 
   @abc.abstractmethod
   def find(self, flat: whole_params.FlatParams) -> list[bool]:
     """Finds the leaves to choose, whether or not these are params."""
+
+  def check(self, whole: whole_params.FlatParams) -> None:
+    """Raises a ``ValueError`` if something that is looked for is not there."""
 
   def __and__(self, other: Any) -> 'Mask':
     return _Combined('&', self, other)
@@ -139,11 +142,6 @@ class _Combined(Mask):
   left: Any
   right: Any
 
-  def check(self, whole):
-    for mask in (self.left, self.right):
-      if isinstance(mask, Mask):
-        mask.check(whole)
-
   def find(self, flat):
     left, right = choose(self.left, flat), choose(self.right, flat)
     combine = all if self.symbol == '&' else any
@@ -167,9 +165,6 @@ class _Not(Mask):
   """The opposite of a mask."""
 
   mask: Mask
-
-  def check(self, whole):
-    self.mask.check(whole)
 
   def find(self, flat):
     return [not x for x in choose(self.mask, flat)]

@@ -156,9 +156,6 @@ class _Column(_choosing.Chooser, _leaf_numbers.LeafNumbers):
     values = (getattr(x, self.name) for x in flat.once(self.groups.choose))
     return [np.asarray(x) if isinstance(x, tuple) else x for x in values]
 
-  def check(self, whole):
-    whole.once(self.groups.check)
-
   def __repr__(self):
     return f'{self.groups!r}.{self.name}'
 

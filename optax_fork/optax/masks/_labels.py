@@ -23,36 +23,23 @@ class Labels(_choosing.Chooser):
   default: Any
 
   def choose(self, flat: whole_params.FlatParams) -> list[Any]:
-    labels = [*(label for _, label in self.labels), self.default]
-    return [labels[i] for i in flat.once(self._find_rows)]
-
-  def _find_rows(self, flat):
-    """Finds the first row that chooses each leaf, -1 for the default."""
-    rows = [-1] * len(flat.leaves)
-    for i, (selector, _) in enumerate(self.labels):
-      for n, is_chosen in enumerate(flat.once(_to_mask(selector).choose)):
-        if is_chosen and rows[n] < 0:
-          rows[n] = i
-    return rows
-
-  def check(self, whole):
-    rows = whole.once(self._find_rows)
-    used = set(rows)
-    for i, (selector, _) in enumerate(self.labels):
-      mask = _to_mask(selector)
-      mask.check(whole)
-      if i in used:
-        continue
-      chosen = whole.once(mask.choose)
-      if any(chosen):
-        n = chosen.index(True)
+    rows: list[Any] = [None] * len(flat.leaves)  # The first that chooses each.
+    for row in self.labels:
+      selector, mask = row[0], _to_mask(row[0])
+      chosen = [n for n, x in enumerate(flat.once(mask.choose)) if x]
+      new = [n for n in chosen if rows[n] is None]
+      if flat.is_whole and chosen and not new:
         raise ValueError(
             f'{self!r}: {selector!r} is never the first to match:'
-            f' {whole.paths[n]!r}, for example, matches'
-            f' {self.labels[rows[n]][0]!r} before.'
+            f' {flat.paths[chosen[0]]!r}, for example, matches'
+            f' {rows[chosen[0]][0]!r} before.'
         )
-      if not isinstance(mask, _by_leaf.LeafMask):
+      may_be_unused = isinstance(mask, _by_leaf.LeafMask)
+      if flat.is_whole and not chosen and not may_be_unused:
         raise ValueError(f'{self!r}: {selector!r} chooses none of the params.')
+      for n in new:
+        rows[n] = row
+    return [row[1] if row else self.default for row in rows]
 
   def show_labels(self) -> str:
     labels = ', '.join(f'{s!r}: {label!r}' for s, label in self.labels)
