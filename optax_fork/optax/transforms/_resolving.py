@@ -300,17 +300,15 @@ def get_freeze_mask(freeze_mask: Any, train_mask: Any) -> Any:
     raise TypeError(
         'selective_transform takes exactly one of freeze_mask and train_mask.'
     )
-  if train_mask is None:
-    return params_fn.made_of(freeze_mask)(
-        lambda params: resolve_mask(freeze_mask, params, 'freeze_mask')
-    )
 
-  @params_fn.made_of(train_mask)
-  def not_trained(params):
+  @params_fn.made_of(freeze_mask if train_mask is None else train_mask)
+  def get(params):
+    if train_mask is None:
+      return resolve_mask(freeze_mask, params, 'freeze_mask')
     mask = resolve_train_mask(train_mask, params, 'train_mask')
     return jax.tree.map(lambda is_trained: not is_trained, mask)
 
-  return not_trained
+  return get
 
 
 def get_dimension_numbers(

@@ -88,11 +88,10 @@ class FlatParams:
     """
     found = []
     for whole in calls():
-      if whole.params is None:
-        continue
       tree = whole.treedef.unflatten(range(len(whole.leaves)))
       places = views.subtrees_at(self.treedef, tree)
-      if not whole.is_whole or places is None:
+      is_hidden = whole.params is None or not whole.is_whole
+      if is_hidden or places is None:
         continue
       # A part has the leaves of the whole, or holes.
       own = [x for x in zip(places, self.leaves) if not views.is_hole(x[1])]
