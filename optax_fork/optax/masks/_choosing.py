@@ -9,6 +9,8 @@ import abc
 from collections.abc import Callable
 import dataclasses
 import difflib
+import itertools
+import operator
 from typing import Any, Optional
 
 import jax
@@ -89,17 +91,12 @@ class Mask(Chooser, abc.ABC):
   __array_ufunc__ = None  # So NumPy leaves the operators to this class.
 
   def choose(self, flat):
-    if flat.is_whole:
-      self.check(flat)
     # Neither a nor ~a chooses what is not a param of a raw model.
     return [x and y for x, y in zip(self.find(flat), flat.is_expected)]
 
   @abc.abstractmethod
   def find(self, flat: whole_params.FlatParams) -> list[bool]:
     """Finds the leaves to choose, whether or not these are params."""
-
-  def check(self, whole: whole_params.FlatParams) -> None:
-    """Raises a ``ValueError`` if something that is looked for is not there."""
 
   def __and__(self, other: Any) -> 'Mask':
     return _Combined('&', self, other)
@@ -123,6 +120,32 @@ class Mask(Chooser, abc.ABC):
         ' or b`. With an nnx.State, which takes other states alone, write `mask'
         ' | state` instead of `state | mask`.'
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class Finder(Mask, abc.ABC):
+  """A mask that looks for things, each of which has to be there."""
+
+  wanted: tuple[Any, ...]
+
+  def find(self, flat):
+    found = [self.find_one(x, flat) for x in self.wanted]
+    for x, is_found in zip(self.wanted, found) if flat.is_whole else ():
+      if not any(map(operator.and_, is_found, flat.is_expected)):
+        others = list(itertools.compress(flat.paths, is_found))
+        but = f', but {others[0]!r}, which is not a param' if others else ''
+        raise ValueError(f'{self!r}: {self.say_nothing(x, flat, but)}')
+    return list(map(any, zip(*found)))
+
+  @abc.abstractmethod
+  def find_one(self, x: Any, flat: whole_params.FlatParams) -> list[bool]:
+    """Finds the leaves that one of the things chooses."""
+
+  @abc.abstractmethod
+  def say_nothing(
+      self, x: Any, flat: whole_params.FlatParams, but: str
+  ) -> str:
+    """Says that it chooses none of the params, ``but`` something else."""
 
 
 def choose(mask: Any, flat: whole_params.FlatParams) -> list[bool]:
