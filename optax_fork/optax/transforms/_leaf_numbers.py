@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scale and decay with a number for each leaf."""
 
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -57,7 +56,7 @@ def scale(
   part = views.part_with_updates(params, updates)
   is_like = jax.tree.structure(part) == jax.tree.structure(updates)
   numbers = step_sizes(params_fn.pick(step_sizes, updates, params))
-  return _map(scale_leaf, numbers, updates, *[part] * is_like)
+  return jax.tree.map(scale_leaf, numbers, updates, *[part] * is_like)
 
 
 def add_decayed_weights(
@@ -76,15 +75,8 @@ def add_decayed_weights(
     if params is None:
       raise ValueError(base.NO_PARAMS_MSG)
     numbers = weight_decays(params_fn.pick(weight_decays, updates, params))
-    return _map(decay_leaf, numbers, updates, params), state
+    part = views.part_with_updates(params, updates)
+    return jax.tree.map(decay_leaf, numbers, updates, part), state
 
   tx = base.GradientTransformation(init_fn, update_fn)
   return tx if mask is None else wrappers.masked(tx, mask)
-
-
-def _map(fn: Callable[..., Any], *trees: Any) -> Any:
-  return jax.tree.map(
-      lambda n, g, *args: None if g is None else fn(n, g, *args),
-      *trees,
-      is_leaf=lambda x: x is None,
-  )
