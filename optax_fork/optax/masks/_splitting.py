@@ -150,4 +150,6 @@ def join(part: base.PyTree, rest: base.PyTree) -> Any:
   jax.tree_util.tree_map_with_path(
       refuse_leaf_of_node, part, values, is_leaf=views.is_hole
   )
-  return nnx_types.wrap_values(joined, rest, views.is_hole)
+  # A variable of NNX is a node with one child, its value.
+  treedef = jax.tree.structure(rest, is_leaf=views.is_hole)
+  return treedef.unflatten(jax.tree.leaves(joined, is_leaf=views.is_hole))
