@@ -28,13 +28,18 @@ class _Wrapped:
   """A function of a ``GradientTransformation`` that takes raw models.
 
   It can be compared, copied, printed, inspected, searched for attributes and
-  used as a PyTree like the function that it wraps.
+  used as a PyTree like the function that it wraps. It is called by
+  `call_init` or `call_update`.
   """
 
-  def __init__(self, fn):
+  def __init__(self, fn, call):
+    self._seam = call
     # `__getattr__` looks up the attributes that are not copied.
     # pyrefly: ignore[bad-argument-type]
     functools.update_wrapper(self, fn, updated=())
+
+  def __call__(self, /, *args, **kwargs):
+    return self._seam(self.__wrapped__, args, kwargs)
 
   def __getattr__(self, name):
     if name == '__wrapped__':  # The object was not initialised.
@@ -44,13 +49,14 @@ class _Wrapped:
   def __get__(self, *args):
     fn = self.__wrapped__  # In the body of a class, functions become methods.
     is_method = hasattr(type(fn), '__get__')
-    return type(self)(fn.__get__(*args)) if is_method else self
+    return _Wrapped(fn.__get__(*args), self._seam) if is_method else self
 
   def __reduce__(self):
-    return type(self), (self.__wrapped__,)
+    return _Wrapped, (self.__wrapped__, self._seam)
 
   def __eq__(self, other):
-    return type(self) is type(other) and self.__wrapped__ == other.__wrapped__
+    is_like = isinstance(other, _Wrapped) and self._seam is other._seam
+    return is_like and self.__wrapped__ == other.__wrapped__
 
   def __hash__(self):
     return hash(self.__wrapped__)
@@ -59,19 +65,11 @@ class _Wrapped:
     return repr(self.__wrapped__)
 
 
-class _Init(_Wrapped):
-
-  def __call__(self, /, *args, **kwargs):
-    return call_init(self.__wrapped__, args, kwargs)
-
-
-class _Update(_Wrapped):
-
-  def __call__(self, /, *args, **kwargs):
-    return call_update(self.__wrapped__, args, kwargs)
-
-
-_KINDS = (_Init, _Update)
+jax.tree_util.register_pytree_node(
+    _Wrapped,
+    lambda x: ((x.__wrapped__,), x._seam),  # pylint: disable=protected-access
+    lambda call, fns: _Wrapped(*fns, call),
+)
 
 
 def call_init(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -165,12 +163,6 @@ def _replace(names, args, kwargs, **new):
   return args, {name: new.get(name, x) for name, x in kwargs.items()}
 
 
-for _cls in _KINDS:
-  jax.tree_util.register_pytree_node(
-      _cls, lambda x: ((x.__wrapped__,), None), lambda _, fns, c=_cls: c(*fns)
-  )
-
-
 def unwrap(fn: Any) -> Any:
   """Gets a function of a transformation as the transformation was given it."""
   return fn.__wrapped__ if isinstance(fn, _Wrapped) else fn
@@ -191,9 +183,9 @@ def wrap_functions(cls: _Class) -> _Class:
   def wrap(cls, fns):
     # `jax.tree.map` of a transformation may put anything in place of these.
     is_given = lambda fn: callable(fn) and not isinstance(fn, _Wrapped)
+    pairs = zip(fns, (call_init, call_update))
     return tuple.__new__(
-        cls,
-        (kind(x) if is_given(x) else x for kind, x in zip(_KINDS, fns)),
+        cls, (_Wrapped(*x) if is_given(x[0]) else x[0] for x in pairs)
     )
 
   @functools.wraps(cls.__new__)
