@@ -115,7 +115,8 @@ def _of_update(updates, params, error):
           ' `init(eqx.filter(model, eqx.is_inexact_array))`.'
       )
     are_params = all(map(leaf_kinds.is_param, arrays))
-    if type(error) is TypeError and are_params and leaf.dtype != update.dtype:
+    is_of_types = error.__class__ is TypeError  # Not a class of the user's.
+    if is_of_types and are_params and leaf.dtype != update.dtype:
       return (
           f'the update at {path!r} is {update.dtype}, and the param'
           f' {leaf.dtype}. `apply_if_finite`, `conditionally_mask` and'
