@@ -78,7 +78,7 @@ def call_init(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
   view = views.get_view(params)
   if view is not params:
     _warn_of_floats(params, view)
-    args, kwargs = _replace(_OF_INIT, args, kwargs, params=view)
+    args, kwargs = _replace(_OF_INIT, args, kwargs, {'params': view})
   with whole_params.running(whole_params.FlatParams(params, view)):
     return fn(*args, **kwargs)
 
@@ -115,9 +115,9 @@ def call_update(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         to_view=lambda tree: views.part_with_updates(tree, look.updates),
         to_full=lambda view: views.fill_holes(view, params),
     )
-  args, kwargs = _replace(
-      _OF_UPDATE, args, kwargs, updates=look.updates, params=look.view
-  )
+  if look.view is not params or look.updates is not updates:
+    new = {'updates': look.updates, 'params': look.view}
+    args, kwargs = _replace(_OF_UPDATE, args, kwargs, new)
   try:
     given = whole_params.FlatParams(params, look.view, is_init=False)
     with whole_params.running(given):
@@ -157,10 +157,11 @@ def _take_models(method, call):
   return wrapped
 
 
-def _replace(names, args, kwargs, **new):
+def _replace(names, args, kwargs, new):
   """Replaces arguments, which may come by position or by name."""
-  args = (*(new.get(n, x) for n, x in zip(names, args)), *args[len(names) :])
-  return args, {name: new.get(name, x) for name, x in kwargs.items()}
+  first = [new.get(name, x) for name, x in zip(names, args)]
+  kwargs = {name: new.get(name, x) for name, x in kwargs.items()}
+  return (*first, *args[len(names) :]), kwargs
 
 
 def unwrap(fn: Any) -> Any:
