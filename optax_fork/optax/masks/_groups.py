@@ -139,9 +139,7 @@ class _Groups(_labels.Labels):
     return base.GradientTransformationExtraArgs(init_fn, update_fn)
 
   def __repr__(self):
-    decay = self.default.weight_decay
-    default = '' if decay is None else f', weight_decay={decay}'
-    return f'groups({self.show_labels()}{default})'
+    return self.show('groups', 'weight_decay', self.default.weight_decay)
 
 
 @dataclasses.dataclass(unsafe_hash=True)

@@ -41,13 +41,13 @@ class Labels(_choosing.Chooser):
         rows[n] = row
     return [row[1] if row else self.default for row in rows]
 
-  def show_labels(self) -> str:
-    labels = ', '.join(f'{s!r}: {label!r}' for s, label in self.labels)
-    return f'{{{labels}}}'
+  def show(self, function: str, default_name: str, default: Any) -> str:
+    rows = ', '.join(f'{s!r}: {label!r}' for s, label in self.labels)
+    rest = '' if default is None else f', {default_name}={default!r}'
+    return f'{function}({{{rows}}}{rest})'
 
   def __repr__(self):
-    default = '' if self.default is None else f', default={self.default!r}'
-    return f'labels({self.show_labels()}{default})'
+    return self.show('labels', 'default', self.default)
 
 
 def check_rows(name: str, rows: Mapping[Selector, Any], example: Any) -> None:
