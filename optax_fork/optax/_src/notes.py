@@ -88,47 +88,40 @@ of_choice = _noted(_of_choice, (AttributeError, TypeError))
 
 def explain(error: Exception, updates: Any, params: Any) -> None:
   """Adds a note that says why ``update`` failed, if its arguments tell."""
-  hidden = getattr(error, 'obj', None)  # Of an AttributeError.
-  _add_note(error, _KINDS, _of_update, updates, params, hidden)
-  _add_note(error, (TypeError,), _of_dtypes, updates, params)
+  _add_note(error, _KINDS, _of_update, updates, params, error)
 
 
-def _of_update(updates, params, hidden):
+def _of_update(updates, params, error):
   if params is None:
     return (
         '`update` got no params: many optimizers need `update(grads, state,'
         ' params)`, and line searches `value=, grad=, value_fn=` as well.'
     )
-  if views.is_masked(hidden):
+  if views.is_masked(getattr(error, 'obj', None)):  # Of an AttributeError.
     return (
         '`masked` or `partition` hides a part of the params as MaskedNode. If'
         ' the optimizer calls a function of all params, such as a loss, it has'
         ' to come as `update(value_fn=loss)`.'
     )
-  if leaf_kinds.is_raw(params):
-    return None  # `init` warns of Python floats.
+  is_raw = leaf_kinds.is_raw(params)  # Then `init` warns of Python floats.
   leaves = jax.tree_util.tree_leaves_with_path(params, views.is_hole)
   for (keys, leaf), update in zip(leaves, views.at_each_leaf(updates, params)):
-    if leaf.__class__ is float and update is None:
+    path, arrays = tree_differences.show_path(keys), (leaf, update)
+    if leaf.__class__ is float and update is None and not is_raw:
       return (
-          f'{leaf} at {tree_differences.show_path(keys)!r} is a Python float'
-          ' beside arrays, so it counts as a param, but it has no gradient.'
-          ' Make it static (`eqx.field(static=True)`) or an array, or call'
+          f'{leaf} at {path!r} is a Python float beside arrays, so it counts as'
+          ' a param, but it has no gradient. Make it static'
+          ' (`eqx.field(static=True)`) or an array, or call'
           ' `init(eqx.filter(model, eqx.is_inexact_array))`.'
       )
-  return None
-
-
-def _of_dtypes(updates, params):
-  leaves = jax.tree_util.tree_leaves_with_path(params, views.is_hole)
-  for (keys, leaf), update in zip(leaves, views.at_each_leaf(updates, params)):
-    arrays = leaf, update
-    if all(map(leaf_kinds.is_param, arrays)) and leaf.dtype != update.dtype:
+    are_params = all(map(leaf_kinds.is_param, arrays))
+    is_of_types = error.__class__ is TypeError  # Not a class of the user's.
+    if is_of_types and are_params and leaf.dtype != update.dtype:
       return (
-          f'the update at {tree_differences.show_path(keys)!r} is'
-          f' {update.dtype}, and the param {leaf.dtype}. `apply_if_finite`,'
-          ' `conditionally_mask` and `conditionally_transform` need them alike:'
-          ' cast the updates, or put what skips them inside of'
+          f'the update at {path!r} is {update.dtype}, and the param'
+          f' {leaf.dtype}. `apply_if_finite`, `conditionally_mask` and'
+          ' `conditionally_transform` need them alike: cast the updates, or put'
+          ' what skips them inside of'
           ' `optax.contrib.master_weights`.'
       )
   return None

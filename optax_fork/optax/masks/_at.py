@@ -3,13 +3,12 @@
 """Choose params by an accessor."""
 
 from collections.abc import Callable
-import dataclasses
+import itertools
 from typing import Any
 
 import jax
 from optax._src.models import views
-from optax.masks import _algebra
-from optax.masks import _base
+from optax.masks import _choosing
 
 
 _AGAIN = (
@@ -57,11 +56,8 @@ jax.tree_util.register_pytree_node(
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class _WhereMask(_algebra.Mask):
+class _WhereMask(_choosing.Finder):
   """See `at`."""
-
-  where: Callable[[Any], Any]
 
   def _mark(self, leaf, is_trained):
     if leaf is None:
@@ -89,7 +85,7 @@ class _WhereMask(_algebra.Mask):
   def _walk(self, flat, marks, hint=''):
     """Finds the positions of the marks that the accessor returns."""
     try:
-      nodes = self.where(flat.treedef.unflatten(marks))
+      nodes = self.wanted[0](flat.treedef.unflatten(marks))
     except Exception as error:
       missing = getattr(error, 'name', None) or str(error)
       if not flat.is_whole:
@@ -106,7 +102,7 @@ class _WhereMask(_algebra.Mask):
       raise ValueError(
           f'{self!r}: the accessor fails on the params, whose leaves have no'
           f' values here, with {type(error).__name__}: {error}.{hint} The'
-          f' paths, nearest first: {_base.list_paths(flat.paths, missing)}.'
+          f' paths, nearest first: {_choosing.list_paths(flat.paths, missing)}.'
       ) from error
     positions = {id(mark): n for n, mark in enumerate(marks)}
     is_mark = lambda node: node is None or id(node) in positions
@@ -119,26 +115,22 @@ class _WhereMask(_algebra.Mask):
         )
     return {positions[id(node)] for node in nodes}
 
-  def find(self, flat):
-    chosen = flat.once(self._find)
+  def find_one(self, x, flat):
+    chosen = self._find(flat)
     return [position in chosen for position in range(len(flat.leaves))]
 
-  def check(self, whole):
-    chosen = whole.once(self._find)
-    if not any(whole.is_expected[position] for position in chosen):
-      paths = [p for p, x in zip(whole.paths, whole.is_choosable) if x]
-      others = [whole.paths[position] for position in sorted(chosen)]
-      but = f', but {others[0]!r}, which is not a param' if others else ''
-      raise ValueError(
-          f'{self!r}: the accessor chooses nothing of the params{but}. The'
-          f' paths: {_base.list_paths(paths)}.'
-      )
+  def say_nothing(self, x, flat, but):
+    paths = list(itertools.compress(flat.paths, flat.is_choosable))
+    return (
+        f'the accessor chooses nothing of the params{but}. The paths:'
+        f' {_choosing.list_paths(paths)}.'
+    )
 
   def __repr__(self):
-    return f'at({_algebra.function_name(self.where)})'
+    return f'at({_choosing.function_name(self.wanted[0])})'
 
 
-def at(where: Callable[[Any], Any]) -> _algebra.Mask:
+def at(where: Callable[[Any], Any]) -> _choosing.Mask:
   """Makes a mask that is ``True`` for the params that an accessor returns.
 
   Args:
@@ -174,4 +166,4 @@ def at(where: Callable[[Any], Any]) -> _algebra.Mask:
   """
   if not callable(where):
     raise TypeError(f'masks.at takes a function, found {where!r}.')
-  return _WhereMask(where)
+  return _WhereMask((where,))

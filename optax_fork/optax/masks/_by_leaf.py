@@ -6,18 +6,15 @@ from collections.abc import Callable
 import dataclasses
 from typing import Any
 
-from optax.masks import _algebra
+from optax.masks import _choosing
 from optax.transforms import _resolving
 
 
 @dataclasses.dataclass(frozen=True)
-class LeafMask(_algebra.Mask):
+class LeafMask(_choosing.Mask):
   """See `by_leaf`."""
 
   predicate: Callable[[Any], bool]
-
-  def check(self, whole):
-    pass  # It is no mistake if the predicate is False for all.
 
   def find(self, flat):
     chosen = []
@@ -33,10 +30,10 @@ class LeafMask(_algebra.Mask):
     return chosen
 
   def __repr__(self):
-    return f'by_leaf({_algebra.function_name(self.predicate)})'
+    return f'by_leaf({_choosing.function_name(self.predicate)})'
 
 
-def by_leaf(predicate: Callable[[Any], bool]) -> _algebra.Mask:
+def by_leaf(predicate: Callable[[Any], bool]) -> _choosing.Mask:
   """Makes a mask that is ``True`` where a predicate of the leaf is.
 
   Args:

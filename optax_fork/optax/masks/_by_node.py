@@ -2,81 +2,55 @@
 # SPDX-License-Identifier: Apache-2.0
 """Choose params by the nodes that hold them."""
 
-import dataclasses
-from typing import Any, Union
+from typing import Any
 
 import jax
 from optax._src.models import nnx_types
 from optax._src.models import views
-from optax._src.models import whole_params
-from optax.masks import _algebra
-from optax.masks import _base
-
-_Classes = Union[type[Any], tuple[type[Any], ...]]
+from optax.masks import _choosing
 
 
-@dataclasses.dataclass(frozen=True)
-class _NodeMask(_algebra.Mask):
+class _NodeMask(_choosing.Finder):
   """See `by_node`."""
 
-  classes: tuple[type[Any], ...]
+  def find_one(self, x, flat):
+    is_of_class = lambda node: views.is_node(node) and isinstance(node, x)
+    is_leaf = lambda node: views.is_hole(node) or is_of_class(node)
+    nodes = views.at_each_leaf(flat.params, flat.params, is_leaf)
+    return list(map(is_of_class, nodes))
 
-  def find(self, flat):
-    return _choose_below(self.classes, flat)
-
-  def check(self, whole):
-    for cls in self.classes:
-      below = zip(_choose_below(cls, whole), whole.is_expected)
-      if not any(is_chosen and is_expected for is_chosen, is_expected in below):
-        raise ValueError(f'{self!r}: {_say_what_is_there(cls, whole.params)}')
+  def say_nothing(self, x, flat, but):
+    nodes = []
+    # `is_leaf` is called with each node: this one lists them, and is False.
+    visit = lambda node: bool(views.is_node(node) and nodes.append(node))
+    jax.tree.leaves(flat.params, is_leaf=visit)
+    name = _class_name(x)
+    if any(isinstance(node, x) for node in nodes):
+      return f'the nodes of the class {name!r} hold no param.'
+    found = f'no node of the params is of the class {name!r}.'
+    if not nodes:
+      leaf = _class_name(type(flat.params))
+      return f'{found} The params are a leaf, a {leaf!r}.'
+    names = sorted({_class_name(type(node)) for node in nodes})
+    names = _choosing.list_paths(names, name)
+    found += f' The classes of nodes, nearest first: {names}.'
+    if nnx_types.is_state(flat.params):
+      found += (
+          ' A State of NNX has no modules: instead of the mask, give the tree'
+          ' `nnx.state(mask(module), nnx.Param)`.'
+      )
+    return found
 
   def __repr__(self):
-    classes = ', '.join(map(_algebra.function_name, self.classes))
+    classes = ', '.join(map(_choosing.function_name, self.wanted))
     return f'by_node({classes})'
-
-
-def _choose_below(
-    classes: _Classes, flat: whole_params.FlatParams
-) -> list[bool]:
-  """Tells for each leaf whether it lies below a node of these classes."""
-  is_of_class = lambda x: views.is_node(x) and isinstance(x, classes)
-  nodes = jax.tree.leaves(
-      flat.params, is_leaf=lambda x: views.is_hole(x) or is_of_class(x)
-  )
-  chosen = []
-  for node in nodes:
-    leaves = jax.tree.leaves(node, is_leaf=views.is_hole)
-    chosen += [is_of_class(node)] * len(leaves)
-  return chosen
-
-
-def _say_what_is_there(cls: type[Any], params: Any) -> str:
-  """Says which classes there are, where one of them chooses nothing."""
-  nodes = []
-  # `is_leaf` is called with each node: this one lists them, and is False.
-  visit = lambda x: bool(views.is_node(x) and nodes.append(x))
-  jax.tree.leaves(params, is_leaf=visit)
-  name = _class_name(cls)
-  if any(isinstance(node, cls) for node in nodes):
-    return f'the nodes of the class {name!r} hold no param.'
-  found = f'no node of the params is of the class {name!r}.'
-  if not nodes:
-    return f'{found} The params are a leaf, a {_class_name(type(params))!r}.'
-  paths = _base.list_paths(sorted({_class_name(type(x)) for x in nodes}), name)
-  found += f' The classes of nodes, nearest first: {paths}.'
-  if nnx_types.is_state(params):
-    found += (
-        ' A State of NNX has no modules: instead of the mask, give the tree'
-        ' `nnx.state(mask(module), nnx.Param)`.'
-    )
-  return found
 
 
 def _class_name(cls: type[Any]) -> str:
   return f'{cls.__module__}.{cls.__qualname__}'.removeprefix('builtins.')
 
 
-def by_node(*classes: type[Any]) -> _algebra.Mask:
+def by_node(*classes: type[Any]) -> _choosing.Mask:
   """Makes a mask that is ``True`` for params below nodes of these classes.
 
   The class of a layer says what its params are for, which their number of axes

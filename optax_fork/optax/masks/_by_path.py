@@ -2,52 +2,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """Choose params by their paths."""
 
-import dataclasses
+import itertools
 import re
 
-from optax.masks import _algebra
-from optax.masks import _base
+from optax.masks import _choosing
 
 
-@dataclasses.dataclass(frozen=True)
-class _PathMask(_algebra.Mask):
+class _PathMask(_choosing.Finder):
   """See `by_path`."""
 
-  patterns: tuple[re.Pattern[str], ...]
+  def find_one(self, x, flat):
+    return [bool(x.fullmatch(path)) for path in flat.paths]
 
-  def find(self, flat):
-    return [
-        any(pattern.fullmatch(path) for pattern in self.patterns)
-        for path in flat.paths
-    ]
-
-  def check(self, whole):
-    expected = [p for p, x in zip(whole.paths, whole.is_expected) if x]
-    for pattern in self.patterns:
-      if not any(map(pattern.fullmatch, expected)):
-        raise self._no_match(pattern, whole)
-
-  def _no_match(self, pattern, flat):
-    """Makes the error for a pattern that chooses nothing."""
+  def say_nothing(self, x, flat, but):
     if flat.paths == ['']:
       there = 'The params are a single leaf, whose path is empty.'
     else:
-      paths = [p for p, x in zip(flat.paths, flat.is_choosable) if x]
-      paths = _base.list_paths(paths, pattern.pattern)
+      paths = itertools.compress(flat.paths, flat.is_choosable)
+      paths = _choosing.list_paths(list(paths), x.pattern)
       there = f'The paths, nearest first: {paths}.'
-    others = list(filter(pattern.fullmatch, flat.paths))
-    but = f', but {others[0]!r}, which is not a param' if others else ''
-    return ValueError(
-        f'{self!r}: {pattern.pattern!r} fully matches no path of the'
-        f' params{but}. {there}'
-    )
+    return f'{x.pattern!r} fully matches no path of the params{but}. {there}'
 
   def __repr__(self):
-    patterns = ', '.join(repr(pattern.pattern) for pattern in self.patterns)
+    patterns = ', '.join(repr(pattern.pattern) for pattern in self.wanted)
     return f'by_path({patterns})'
 
 
-def by_path(*patterns: str) -> _algebra.Mask:
+def by_path(*patterns: str) -> _choosing.Mask:
   r"""Makes a mask that is ``True`` for params with one of these paths.
 
   The path of a leaf is written as ``layers/0/weight``, with the names of

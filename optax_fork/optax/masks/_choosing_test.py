@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import optax
 from optax._src.models import raw_model_test_case
 from optax._src import test_utils
-from optax.masks import _base
+from optax.masks import _choosing
 import optax.tree
 
 
@@ -83,9 +83,9 @@ class PathMaskTest(parameterized.TestCase):
 
   def test_paths_are_listed_with_the_nearest_first(self):
     paths = ['layers/0/weight', 'norm/scale']
-    listed = _base.list_paths(paths, 'norm/scle')
+    listed = _choosing.list_paths(paths, 'norm/scle')
     self.assertEqual(listed, "'norm/scale', 'layers/0/weight'")
-    self.assertEqual(_base.list_paths([]), 'none')
+    self.assertEqual(_choosing.list_paths([]), 'none')
 
   def test_params_with_holes(self):
     none = _net([None, 1.0], [1.0, None], 1.0)

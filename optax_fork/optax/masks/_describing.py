@@ -54,9 +54,9 @@ def describe(params: base.Params, choice: Any = None) -> str:
     total       2           9
   """
   flat = whole_params.FlatParams(views.get_view(params))
-  title, chosen = ['path', 'shape', 'dtype'], [None] * len(flat.leaves)
-  if choice is not None:
-    with whole_params.running(whole_params.Call(params)):
+  chosen, has_choice = [None] * len(flat.leaves), choice is not None
+  if has_choice:
+    with whole_params.running(whole_params.FlatParams(params)):
       chosen = _choose(choice, flat)
   rows, groups, names = [], {}, {}
   for path, leaf, c in zip(flat.paths, flat.leaves, chosen, strict=True):
@@ -67,19 +67,18 @@ def describe(params: base.Params, choice: Any = None) -> str:
     names[key] = tables.show_number(c)
     rows.append([path, str(tuple(shape)), str(dtype), key])
     groups.setdefault(key, []).append(math.prod(shape))
-  if choice is not None:
-    title.append('mask' if {*names.values()} <= {'True', 'False'} else 'label')
   shown = list(names.values())  # Some may differ in digits that are not shown.
   names = {k: x if shown.count(x) == 1 else k[1] for k, x in names.items()}
-  rows = [[*row, names[key]][: len(title)] for *row, key in rows]
-  sizes = [size for group in groups.values() for size in group]
-  counts = [(names[key], group) for key, group in groups.items()]
-  counts = [] if choice is None else counts
-  counts.append(('total', sizes))
-  counts = [[c, f'{len(sizes):,}', f'{sum(sizes):,}'] for c, sizes in counts]
-  by_leaf = tables.align_columns([title, *rows], '<<<<')
-  groups_title = ['group', 'leaves', 'parameters']
-  by_group = tables.align_columns([groups_title, *counts], '<>>')
+  rows = [[*row, names[key]] for *row, key in rows]
+  title = 'mask' if {*shown} <= {'True', 'False'} else 'label'
+  rows = [['path', 'shape', 'dtype', title], *rows]
+  by_leaf = tables.align_columns(rows, '<<<<' if has_choice else '<<<')
+  total = [size for sizes in groups.values() for size in sizes]
+  counts = [(names[key], sizes) for key, sizes in groups.items() if has_choice]
+  rows = [['group', 'leaves', 'parameters']]
+  for name, sizes in [*counts, ('total', total)]:
+    rows.append([name, f'{len(sizes):,}', f'{sum(sizes):,}'])
+  by_group = tables.align_columns(rows, '<>>')
   return _Text('\n'.join([*by_leaf, '', *by_group]))
 
 

@@ -46,6 +46,7 @@ class DescribeTest(absltest.TestCase):
   def test_no_choice(self):
     text = optax.masks.describe({'n': 3, 'none': None})
     self.assertEqual(text.splitlines()[1].split(), ['n', '()', 'int32'])
+    self.assertLen(text.splitlines(), 5)  # There are no groups.
     self.assertEqual(text.splitlines()[-1].split(), ['total', '1', '1'])
     text = optax.masks.describe({})
     self.assertEqual(text.splitlines()[-1].split(), ['total', '0', '0'])

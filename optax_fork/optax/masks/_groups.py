@@ -14,9 +14,8 @@ import numpy as np
 from optax._src import base
 from optax._src.models import seam
 from optax._src import tables
-from optax.masks import _base
+from optax.masks import _choosing
 from optax.masks import _labels
-from optax.transforms import _combining
 from optax.transforms import _leaf_numbers
 from optax.transforms import _masking
 from optax.transforms import _resolving
@@ -34,26 +33,24 @@ class _Group:
     return self.weight_decay or 0.0
 
   @property
-  def frozen(self) -> bool:
-    return self.lr_mult == 0
-
-  @property
   def trained(self) -> Any:
     """1 for what is trained and 0 for what is frozen, which may be rows."""
     return 1.0 * np.not_equal(self.lr_mult, 0)
 
   def __str__(self):
-    if self.frozen:
+    if self.lr_mult == 0:
       return 'frozen'
     show = tables.show_number
-    return ', '.join(f'{name}={show(x)}' for name, x in self._numbers().items())
+    return ', '.join(f'{key}={show(x)}' for key, x in self._row().items())
 
   def __repr__(self):
-    return repr({'frozen': True} if self.frozen else self._numbers())
+    return repr(self._row())
 
-  def _numbers(self):
+  def _row(self):
+    if self.lr_mult == 0:
+      return {'frozen': True}
     numbers = dataclasses.asdict(self).items()
-    return {name: x for name, x in numbers if x is not None}
+    return {key: x for key, x in numbers if x is not None}
 
 
 class _Groups(_labels.Labels):
@@ -92,7 +89,7 @@ class _Groups(_labels.Labels):
         learning rate.
 
     Returns:
-      An :class:`optax.GradientTransformationExtraArgs`: a chain that zeroes the
+      An :class:`optax.GradientTransformationExtraArgs` that zeroes the
       gradients of what is frozen, calls the optimizer, and multiplies its
       updates. Its state is that of the optimizer, with room for what is frozen.
       ``init`` raises a ``ValueError`` as the table itself does, and if the
@@ -101,7 +98,9 @@ class _Groups(_labels.Labels):
     Raises:
       TypeError: If ``make_optimizer`` cannot be called like that.
     """
-    decay = _Column(self, 'decay')
+    trained, decay, lr_mult = (
+        _Column(self, name) for name in ('trained', 'decay', 'lr_mult')
+    )
     try:
       with contextlib.suppress(ValueError):  # It has no signature.
         inspect.signature(make_optimizer).bind(weight_decay=decay)
@@ -112,16 +111,13 @@ class _Groups(_labels.Labels):
           f' weight_decay=weight_decay)` can be. It cannot call'
           f' {make_optimizer!r}: {error}.'
       ) from error
-    tx = _combining.chain(
-        _leaf_numbers.scale(_Column(self, 'trained')),
-        make_optimizer(weight_decay=decay),
-        _leaf_numbers.scale(_Column(self, 'lr_mult')),
-    )
+    tx = base.with_extra_args_support(make_optimizer(weight_decay=decay))
+    inner_update = seam.unwrap(tx.update)
 
     def init_fn(params):
       # It says what is wrong with the table, for these params.
       _masking.resolve(self, params)
-      state = tx.init(params)[1]  # pyrefly: ignore[bad-index]
+      state = tx.init(params)
       # Only now, since `inject_hyperparams` makes its optimizer in `init`.
       if not decay.is_used and self.default.weight_decay is not None:
         raise ValueError(
@@ -136,22 +132,18 @@ class _Groups(_labels.Labels):
       return state
 
     def update_fn(updates, state, params=None, **extra_args):
-      states = base.EmptyState(), state, base.EmptyState()
-      updates, (_, state, _) = seam.unwrap(tx.update)(
-          updates, states, params, **extra_args
-      )
-      return updates, state
+      updates = _leaf_numbers.scale(trained, updates, params)
+      updates, state = inner_update(updates, state, params, **extra_args)
+      return _leaf_numbers.scale(lr_mult, updates, params), state
 
     return base.GradientTransformationExtraArgs(init_fn, update_fn)
 
   def __repr__(self):
-    decay = self.default.weight_decay
-    default = '' if decay is None else f', weight_decay={decay}'
-    return f'groups({self.show_labels()}{default})'
+    return self.show('groups', 'weight_decay', self.default.weight_decay)
 
 
 @dataclasses.dataclass(unsafe_hash=True)
-class _Column(_base.Chooser, _leaf_numbers.LeafNumbers):
+class _Column(_choosing.Chooser, _leaf_numbers.LeafNumbers):
   """What a table has for each leaf in one of its columns."""
 
   groups: _Groups
@@ -161,9 +153,6 @@ class _Column(_base.Chooser, _leaf_numbers.LeafNumbers):
   def choose(self, flat):
     values = (getattr(x, self.name) for x in flat.once(self.groups.choose))
     return [np.asarray(x) if isinstance(x, tuple) else x for x in values]
-
-  def check(self, whole):
-    whole.once(self.groups.check)
 
   def __repr__(self):
     return f'{self.groups!r}.{self.name}'

@@ -4,76 +4,50 @@
 
 from collections.abc import Callable, Hashable, Mapping
 import dataclasses
-import itertools
 from typing import Any, Union
 
 from optax._src import base
 from optax._src.models import whole_params
-from optax.masks import _algebra
-from optax.masks import _base
+from optax.masks import _choosing
 from optax.masks import _by_leaf
 from optax.masks import _by_path
 
-Selector = Union[str, _algebra.Mask]
+Selector = Union[str, _choosing.Mask]
 
 
 @dataclasses.dataclass(frozen=True)
-class Labels(_base.Chooser):
+class Labels(_choosing.Chooser):
   """See `labels`."""
 
   labels: tuple[tuple[Selector, Any], ...]
   default: Any
 
   def choose(self, flat: whole_params.FlatParams) -> list[Any]:
-    labels = self.all_labels()
-    return [labels[i] for i in flat.once(self._find_rows)]
-
-  def _find_rows(self, flat):
-    """Finds the first row that chooses each leaf, -1 for the default."""
-    rows = [-1] * len(flat.leaves)
-    left = dict.fromkeys(n for n, x in enumerate(flat.is_expected) if x)
-    for i, (selector, _) in enumerate(self.labels):
-      if isinstance(selector, str):
-        matches = _by_path.compile_pattern(selector).fullmatch
-        chosen = map(matches, map(flat.paths.__getitem__, left))
-      else:
-        chosen = map(flat.once(selector.choose).__getitem__, left)
-      for n in list(itertools.compress(left, chosen)):
-        rows[n] = i
-        del left[n]
-    return rows
-
-  def check(self, whole):
-    rows = whole.once(self._find_rows)
-    used = set(rows)
-    for i, (selector, _) in enumerate(self.labels):
-      if i in used and isinstance(selector, str):
-        continue
-      mask = _to_mask(selector)
-      mask.check(whole)
-      if i in used:
-        continue
-      chosen = whole.once(mask.choose)
-      if any(chosen):
-        n = chosen.index(True)
+    rows: list[Any] = [None] * len(flat.leaves)  # The first that chooses each.
+    for row in self.labels:
+      selector, mask = row[0], _to_mask(row[0])
+      chosen = [n for n, x in enumerate(flat.once(mask.choose)) if x]
+      new = [n for n in chosen if rows[n] is None]
+      if flat.is_whole and chosen and not new:
         raise ValueError(
             f'{self!r}: {selector!r} is never the first to match:'
-            f' {whole.paths[n]!r}, for example, matches'
-            f' {self.labels[rows[n]][0]!r} before.'
+            f' {flat.paths[chosen[0]]!r}, for example, matches'
+            f' {rows[chosen[0]][0]!r} before.'
         )
-      if not isinstance(mask, _by_leaf.LeafMask):
+      may_be_unused = isinstance(mask, _by_leaf.LeafMask)
+      if flat.is_whole and not chosen and not may_be_unused:
         raise ValueError(f'{self!r}: {selector!r} chooses none of the params.')
+      for n in new:
+        rows[n] = row
+    return [row[1] if row else self.default for row in rows]
 
-  def all_labels(self) -> list[Any]:
-    return [*(label for _, label in self.labels), self.default]
-
-  def show_labels(self) -> str:
-    labels = ', '.join(f'{s!r}: {label!r}' for s, label in self.labels)
-    return f'{{{labels}}}'
+  def show(self, function: str, default_name: str, default: Any) -> str:
+    rows = ', '.join(f'{s!r}: {label!r}' for s, label in self.labels)
+    rest = '' if default is None else f', {default_name}={default!r}'
+    return f'{function}({{{rows}}}{rest})'
 
   def __repr__(self):
-    default = '' if self.default is None else f', default={self.default!r}'
-    return f'labels({self.show_labels()}{default})'
+    return self.show('labels', 'default', self.default)
 
 
 def check_rows(name: str, rows: Mapping[Selector, Any], example: Any) -> None:
@@ -86,7 +60,7 @@ def check_rows(name: str, rows: Mapping[Selector, Any], example: Any) -> None:
         f' {{\'.*\': {example}}}.'
     )
   for selector in rows:
-    if not isinstance(selector, (str, _algebra.Mask)):
+    if not isinstance(selector, (str, _choosing.Mask)):
       raise TypeError(
           f'{name} takes regular expressions as strings, or masks of'
           f' `optax.masks`, found {selector!r} of type'
@@ -95,7 +69,7 @@ def check_rows(name: str, rows: Mapping[Selector, Any], example: Any) -> None:
     _to_mask(selector)  # It says if it is not a regular expression.
 
 
-def _to_mask(selector: Selector) -> _algebra.Mask:
+def _to_mask(selector: Selector) -> _choosing.Mask:
   return _by_path.by_path(selector) if isinstance(selector, str) else selector
 
 

@@ -98,7 +98,7 @@ def split(
   .. seealso:: :func:`optax.masks.join`, :func:`optax.selective_transform`
   """
   view = views.get_view(params)
-  with whole_params.running(whole_params.Call(params)):
+  with whole_params.running(whole_params.FlatParams(params)):
     bools = _resolving.resolve_train_mask(mask, view, 'mask')
   trained = jax.tree.map(
       lambda m, p: jax.tree.map(lambda leaf: leaf if m else None, p),
@@ -150,4 +150,6 @@ def join(part: base.PyTree, rest: base.PyTree) -> Any:
   jax.tree_util.tree_map_with_path(
       refuse_leaf_of_node, part, values, is_leaf=views.is_hole
   )
-  return nnx_types.wrap_values(joined, rest, views.is_hole)
+  # A variable of NNX is a node with one child, its value.
+  treedef = jax.tree.structure(rest, is_leaf=views.is_hole)
+  return treedef.unflatten(jax.tree.leaves(joined, is_leaf=views.is_hole))

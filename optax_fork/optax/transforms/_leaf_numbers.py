@@ -1,8 +1,7 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Transformations that have a number for each leaf."""
+"""Scale and decay with a number for each leaf."""
 
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -33,7 +32,9 @@ class LeafNumbers(params_fn.ParamsFn):
   __lt__ = __le__ = __gt__ = __ge__ = _refuse
 
 
-def scale(step_sizes: LeafNumbers) -> base.GradientTransformation:
+def scale(
+    step_sizes: LeafNumbers, updates: base.Updates, params: Any
+) -> base.Updates:
   """Scales each leaf by its number, or each stacked layer by its own."""
 
   def scale_leaf(step_size, g, p=None):
@@ -52,12 +53,10 @@ def scale(step_sizes: LeafNumbers) -> base.GradientTransformation:
       return g
     return jnp.zeros_like(g) if step_size == 0 else step_size * g
 
-  def scale_all(numbers, updates, params):
-    part = views.part_with_updates(params, updates)
-    is_like = jax.tree.structure(part) == jax.tree.structure(updates)
-    return _map(scale_leaf, numbers, updates, *[part] * is_like)
-
-  return _for_each_leaf(step_sizes, scale_all)
+  part = views.part_with_updates(params, updates)
+  is_like = jax.tree.structure(part) == jax.tree.structure(updates)
+  numbers = step_sizes(params_fn.pick(step_sizes, updates, params))
+  return jax.tree.map(scale_leaf, numbers, updates, *[part] * is_like)
 
 
 def add_decayed_weights(
@@ -68,34 +67,16 @@ def add_decayed_weights(
   def decay_leaf(weight_decay, g, p):
     return g if weight_decay == 0 else g + weight_decay * p
 
-  def decay(numbers, updates, params):
-    if params is None:
-      raise ValueError(base.NO_PARAMS_MSG)
-    return _map(decay_leaf, numbers, updates, params)
-
   def init_fn(params):  # An optimizer that was made may not be used.
     weight_decays.is_used = True
     return base.init_empty_state(params)
 
-  tx = _for_each_leaf(weight_decays, decay, init_fn)
-  return tx if mask is None else wrappers.masked(tx, mask)
-
-
-def _for_each_leaf(
-    numbers: Any,
-    update: Callable[..., Any],
-    init_fn: base.TransformInitFn = base.init_empty_state,
-) -> base.GradientTransformation:
   def update_fn(updates, state, params=None):
-    like = params_fn.pick(numbers, updates, params)
-    return update(numbers(like), updates, params), state
+    if params is None:
+      raise ValueError(base.NO_PARAMS_MSG)
+    numbers = weight_decays(params_fn.pick(weight_decays, updates, params))
+    part = views.part_with_updates(params, updates)
+    return jax.tree.map(decay_leaf, numbers, updates, part), state
 
-  return base.GradientTransformation(init_fn, update_fn)
-
-
-def _map(fn: Callable[..., Any], *trees: Any) -> Any:
-  return jax.tree.map(
-      lambda n, g, *args: None if g is None else fn(n, g, *args),
-      *trees,
-      is_leaf=lambda x: x is None,
-  )
+  tx = base.GradientTransformation(init_fn, update_fn)
+  return tx if mask is None else wrappers.masked(tx, mask)

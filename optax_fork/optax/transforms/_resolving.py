@@ -7,6 +7,7 @@ comes of it has to be a prefix of the params, whose leaves can be used.
 """
 
 from collections.abc import Callable, Collection, Hashable
+import functools
 from typing import Any, NamedTuple, Optional
 import warnings
 
@@ -149,7 +150,6 @@ def resolve(
     kind: Kind,
     *,
     name: str,
-    must_choose: Optional[bool] = None,
 ) -> base.PyTree:
   """Gets a checked tree from an argument that is one, or a function.
 
@@ -159,9 +159,6 @@ def resolve(
     params: the params (or updates).
     kind: what the leaves of the tree are.
     name: the name of the argument, for error messages.
-    must_choose: whether it is an error, or else a warning, if a function
-      returns one False for several params, as ``eqx.is_array`` and other
-      functions of a leaf do for a tree. None if that may be meant.
 
   Returns:
     A prefix of the params, whose leaves are what ``kind.leaf_fn`` returned. The
@@ -177,15 +174,11 @@ def resolve(
   if isinstance(params, _state_utils._ParamsPlaceholder):
     return params
   is_returned = tree is not tree_or_fn
-  name = f'{name}(params)' if is_returned else name
-  checked = _check_and_map(tree, params, kind, name, is_returned)
-  is_false = is_returned and checked is False
-  if must_choose is not None and is_false and len(jax.tree.leaves(params)) > 1:
-    message = f'{name} is False, {_NOTHING}{_BY_LEAF}'
-    if must_choose:
-      raise ValueError(message)
-    warnings.warn(message)
-  return checked
+  if is_returned:
+    name = f'{name}(params)'
+  else:
+    kind = kind._replace(for_part='')
+  return _check_and_map(tree, params, kind, name, is_returned)
 
 
 def resolve_mask(
@@ -195,8 +188,27 @@ def resolve_mask(
     *,
     must_choose: bool = False,
 ) -> base.PyTree:
-  """Gets a mask, as a PyTree of Python bools that is a prefix of the params."""
-  return resolve(mask, params, _MASK, name=name, must_choose=must_choose)
+  """Gets a mask, as a PyTree of Python bools that is a prefix of the params.
+
+  Args:
+    mask: see :func:`resolve`.
+    params: the params (or updates).
+    name: the name of the argument, for error messages.
+    must_choose: whether it is an error, or else a warning, if a function
+      returns one False for several params, as ``eqx.is_array`` and other
+      functions of a leaf do for a tree.
+
+  Returns:
+    The mask.
+  """
+  bools = resolve(mask, params, _MASK, name=name)
+  is_false = bools is False and mask_callable(mask, params)
+  if is_false and len(jax.tree.leaves(params)) > 1:
+    message = f'{name}(params) is False, {_NOTHING}{_BY_LEAF}'
+    if must_choose:
+      raise ValueError(message)
+    warnings.warn(message)
+  return bools
 
 
 def resolve_labels(
@@ -257,13 +269,11 @@ def resolve_train_mask(
 ) -> base.PyTree:
   """Gets a mask of what to train. A function of it has to choose something."""
   bools = resolve_mask(mask, params, name, must_choose=True)
-  leaves = jax.tree.leaves(params, is_leaf=views.is_hole)
+  flat = whole_params.FlatParams(params)
   # Elsewhere, what it chooses may be hidden, or have no gradient.
-  is_init = any(call.is_init for call in whole_params.calls())
-  if is_init and mask_callable(mask, params) and not any(
-      map(views.is_masked, leaves)
-  ):
-    bools_and_leaves = zip(views.at_each_leaf(bools, params), leaves)
+  is_init = any(given.is_init for given in whole_params.calls())
+  if is_init and mask_callable(mask, params) and flat.is_whole:
+    bools_and_leaves = zip(views.at_each_leaf(bools, params), flat.leaves)
     chosen = [x for x, leaf in bools_and_leaves if not views.is_hole(leaf)]
     if chosen and not any(chosen):
       is_ours = isinstance(mask, params_fn.ParamsFn)
@@ -290,17 +300,15 @@ def get_freeze_mask(freeze_mask: Any, train_mask: Any) -> Any:
     raise TypeError(
         'selective_transform takes exactly one of freeze_mask and train_mask.'
     )
-  if train_mask is None:
-    return params_fn.made_of(freeze_mask)(
-        lambda params: resolve_mask(freeze_mask, params, 'freeze_mask')
-    )
 
-  @params_fn.made_of(train_mask)
-  def not_trained(params):
+  @params_fn.made_of(freeze_mask if train_mask is None else train_mask)
+  def get(params):
+    if train_mask is None:
+      return resolve_mask(freeze_mask, params, 'freeze_mask')
     mask = resolve_train_mask(train_mask, params, 'train_mask')
     return jax.tree.map(lambda is_trained: not is_trained, mask)
 
-  return not_trained
+  return get
 
 
 def get_dimension_numbers(
@@ -351,32 +359,28 @@ def get_dimension_numbers(
 def _check_and_map(tree, params, kind, name, is_returned):
   """Checks that a tree is a prefix of the params and maps its leaves."""
   try:
-    leaves, treedef = _flatten_prefix(tree, params, kind.is_leaf)
+    leaves, treedef, subtrees = _fit(tree, params, kind.is_leaf)
   except Exception as error:  # pylint: disable=broad-exception-caught
     try:
       # A mask that was made from variables of NNX fits the values in them.
       tree = nnx_types.unwrap_variables(tree, kind.is_leaf)
-      leaves, treedef = _flatten_prefix(tree, params, kind.is_leaf)
+      leaves, treedef, subtrees = _fit(tree, params, kind.is_leaf)
     except Exception:
       if tree is None and is_returned:
         raise ValueError(
             f'{name} is None instead of a tree like the params. Does the'
             ' function lack a `return`?'
         ) from error
+      hint_of = functools.partial(_hint_of_structure, kind)
       raise tree_differences.prefix_error(
-          tree,
-          params,
-          name,
-          kind.is_leaf,
-          lambda *place: _hint_of_structure(kind, is_returned, *place),
+          tree, params, name, kind.is_leaf, hint_of
       ) from error
 
   new_leaves = []
-  for leaf in leaves:
+  for leaf, subtree in zip(leaves, subtrees):
     try:
       new_leaves.append(kind.leaf_fn(leaf))
     except ValueError as error:
-      subtree = treedef.flatten_up_to(params)[len(new_leaves)]
       if not jax.tree.leaves(subtree):
         new_leaves.append(subtree)  # There is no param here to choose.
         continue
@@ -390,7 +394,7 @@ def _check_and_map(tree, params, kind, name, is_returned):
         )
       elif isinstance(leaf, str) and leaf is tree:
         hint = kind.for_text.format(leaf)
-      elif is_returned and any(leaf is x for x in jax.tree.leaves(params)):
+      elif any(leaf is x for x in jax.tree.leaves(params)):
         hint = kind.for_part
       raise ValueError(
           f'{name}{where} is {tree_differences.show(leaf)}: {error}.{hint}'
@@ -398,17 +402,16 @@ def _check_and_map(tree, params, kind, name, is_returned):
   return treedef.unflatten(new_leaves)
 
 
-def _flatten_prefix(tree, params, is_leaf):
+def _fit(tree, params, is_leaf):
   leaves, treedef = jax.tree.flatten(tree, is_leaf=is_leaf)
-  treedef.flatten_up_to(params)
-  return leaves, treedef
+  return leaves, treedef, treedef.flatten_up_to(params)
 
 
-def _hint_of_structure(kind, is_returned, keys, node, other):
+def _hint_of_structure(kind, keys, node, other):
   """Says what may help where a tree stops being a prefix of the params."""
   if node is None:
     return kind.for_none
-  hint = kind.for_part if is_returned and not keys else ''
+  hint = '' if keys else kind.for_part
   is_other_class = type(node) is not type(other)
   if is_other_class and views.is_node(node) and views.is_node(other):
     hint += (

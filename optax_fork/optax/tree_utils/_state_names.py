@@ -169,8 +169,6 @@ def _kinds(node: Any, path: _Path) -> Iterator[Optional[str]]:
       node = getattr(node, key.name)
     elif isinstance(key, jax.tree_util.DictKey) and isinstance(node, dict):
       node = node[key.key]  # JAX would sort the keys.
-    elif isinstance(key, jax.tree_util.SequenceKey) and isinstance(node, list):
-      node = node[key.idx]
     else:
       is_child = lambda x, node=node: x is not node
       children = jax.tree_util.tree_leaves_with_path(node, is_child)

@@ -79,10 +79,10 @@ def warn_of_lost_steps(decay: Any, dtype: Any, params: Any) -> None:
     return
   leaves = leaf_kinds.get_distinct(jax.tree.leaves(params))
   dtypes = [x.dtype for x in leaves if leaf_kinds.is_param(x)]
-  if dtype is None:  # An array as decay changes the dtype of the average.
-    dtypes = [jnp.result_type(x, decay) for x in dtypes]
   step = 1 - np.asarray(decay)
-  for kind in dtypes if dtype is None else [dtype] * bool(dtypes):
+  for own in dtypes:
+    # An array as decay changes the dtype of the average.
+    kind = jnp.result_type(own, decay) if dtype is None else dtype
     is_inexact = jnp.issubdtype(kind, jnp.inexact)
     if is_inexact and np.any((0 < step) & (step < jnp.finfo(kind).eps / 2)):
       wide = jnp.promote_types(kind, jnp.float32)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import contextlib
 import functools
 import inspect
+import itertools
 from typing import Any
 
 import jax
@@ -61,13 +62,13 @@ def view_extra_args(
       # something else.
       if not views.same_layout(view, params_view):
         return fn(*args, **kwargs)
+      full = to_full(view)
       if args:
-        args = (to_full(view), *args[1:])
+        args = (full, *args[1:])
       else:
-        kwargs[first] = to_full(view)
+        kwargs[first] = full
       result = fn(*args, **kwargs)
       # If it returns more than a gradient, such as a value, that stays whole.
-      full = args[0] if args else kwargs[first]
       is_gradient = name == 'grad_fn' and views.is_part_of(result, full)
       return to_view(result) if is_gradient else result
 
@@ -192,26 +193,20 @@ def _search(
     The function. It raises a ``ValueError`` if another optimizer called it in
     the same update for params that the view hides, since that moves them.
   """
-  flat = whole_params.FlatParams(params, view)
-  whole, places = flat.find_whole()
-  found = [x for x in zip(flat.is_choosable, flat.is_trained, places) if x[0]]
-  moved = [place for _, is_moved, place in found if is_moved]
-  still = [place for _, is_moved, place in found if not is_moved]
 
   @functools.wraps(value_fn, updated=())
   def search(*args, **kwargs):
-    searched, is_around = whole.searched, whole.is_searching
-    if not is_around:  # Else a search of a part of this part calls.
-      searched.update(moved)
-    others, own = searched.intersection(still), searched.intersection(moved)
-    if own and others:
-      raise ValueError(
-          _TWO_SEARCHES.format(whole.paths[min(others)], whole.paths[min(own)])
-      )
-    whole.is_searching = True
-    try:
-      return value_fn(*args, **kwargs)
-    finally:
-      whole.is_searching = is_around
+    part = whole_params.FlatParams(params, view)
+    whole, places = part.find_whole()
+    moved = {*itertools.compress(places, part.is_trained)}
+    still = {*itertools.compress(places, part.is_choosable)} - moved
+    # Otherwise this one has searched, or a search of a part of its part calls.
+    if moved.isdisjoint(whole.searched):
+      whole.searched |= moved
+    others = still & whole.searched
+    if moved and others:
+      first, second = (whole.paths[min(found)] for found in (others, moved))
+      raise ValueError(_TWO_SEARCHES.format(first, second))
+    return value_fn(*args, **kwargs)
 
   return search

@@ -48,18 +48,3 @@ def unwrap_variables(
   return jax.tree.map(
       unwrap, tree, is_leaf=lambda x: isinstance(x, classes) or is_own(x)
   )
-
-
-def wrap_values(
-    values: Any, tree: Any, is_leaf: Callable[[Any], bool]
-) -> Any:
-  """Puts values into copies of the variables of a tree, where it has any."""
-
-  def wrap(x, value):
-    if not is_variable(x):
-      return value
-    return jax.tree.map(lambda _: value, x, is_leaf=lambda y: y is not x)
-
-  return jax.tree.map(
-      wrap, tree, values, is_leaf=lambda x: is_variable(x) or is_leaf(x)
-  )

@@ -19,20 +19,27 @@ from optax._src import tree_differences
 
 _Class = TypeVar('_Class', bound=Any)
 
-_NAMES = ('updates', 'state', 'params')  # What `update` takes by position.
+# What each takes by position.
+_OF_INIT = ('params',)
+_OF_UPDATE = ('updates', 'state', 'params')
 
 
 class _Wrapped:
   """A function of a ``GradientTransformation`` that takes raw models.
 
   It can be compared, copied, printed, inspected, searched for attributes and
-  used as a PyTree like the function that it wraps.
+  used as a PyTree like the function that it wraps. It is called by
+  `call_init` or `call_update`.
   """
 
-  def __init__(self, fn):
+  def __init__(self, fn, call):
+    self._seam = call
     # `__getattr__` looks up the attributes that are not copied.
     # pyrefly: ignore[bad-argument-type]
     functools.update_wrapper(self, fn, updated=())
+
+  def __call__(self, /, *args, **kwargs):
+    return self._seam(self.__wrapped__, args, kwargs)
 
   def __getattr__(self, name):
     if name == '__wrapped__':  # The object was not initialised.
@@ -42,13 +49,14 @@ class _Wrapped:
   def __get__(self, *args):
     fn = self.__wrapped__  # In the body of a class, functions become methods.
     is_method = hasattr(type(fn), '__get__')
-    return type(self)(fn.__get__(*args)) if is_method else self
+    return _Wrapped(fn.__get__(*args), self._seam) if is_method else self
 
   def __reduce__(self):
-    return type(self), (self.__wrapped__,)
+    return _Wrapped, (self.__wrapped__, self._seam)
 
   def __eq__(self, other):
-    return type(self) is type(other) and self.__wrapped__ == other.__wrapped__
+    is_like = isinstance(other, _Wrapped) and self._seam is other._seam
+    return is_like and self.__wrapped__ == other.__wrapped__
 
   def __hash__(self):
     return hash(self.__wrapped__)
@@ -57,19 +65,11 @@ class _Wrapped:
     return repr(self.__wrapped__)
 
 
-class _Init(_Wrapped):
-
-  def __call__(self, /, *args, **kwargs):
-    return call_init(self.__wrapped__, args, kwargs)
-
-
-class _Update(_Wrapped):
-
-  def __call__(self, /, *args, **kwargs):
-    return call_update(self.__wrapped__, args, kwargs)
-
-
-_KINDS = (_Init, _Update)
+jax.tree_util.register_pytree_node(
+    _Wrapped,
+    lambda x: ((x.__wrapped__,), x._seam),  # pylint: disable=protected-access
+    lambda call, fns: _Wrapped(*fns, call),
+)
 
 
 def call_init(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -78,11 +78,8 @@ def call_init(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
   view = views.get_view(params)
   if view is not params:
     _warn_of_floats(params, view)
-  if args:
-    args = (view, *args[1:])
-  elif 'params' in kwargs:
-    kwargs = kwargs | {'params': view}
-  with whole_params.running(whole_params.Call(params, view=view)):
+    args, kwargs = _replace(_OF_INIT, args, kwargs, {'params': view})
+  with whole_params.running(whole_params.FlatParams(params, view)):
     return fn(*args, **kwargs)
 
 
@@ -108,7 +105,7 @@ def _warn_of_floats(params, view):
 
 def call_update(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
   """Calls a function that takes updates, a state and params of a raw model."""
-  named = dict(zip(_NAMES, args)) | kwargs
+  named = dict(zip(_OF_UPDATE, args)) | kwargs
   updates, params = named.get('updates'), named.get('params')
   look = views.look(updates, params)
   if look.view is not params:
@@ -119,12 +116,11 @@ def call_update(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         to_full=lambda view: views.fill_holes(view, params),
     )
   if look.view is not params or look.updates is not updates:
-    args, kwargs = _replace(
-        args, kwargs, updates=look.updates, params=look.view
-    )
+    new = {'updates': look.updates, 'params': look.view}
+    args, kwargs = _replace(_OF_UPDATE, args, kwargs, new)
   try:
-    call = whole_params.Call(params, is_init=False, view=look.view)
-    with whole_params.running(call):
+    given = whole_params.FlatParams(params, look.view, is_init=False)
+    with whole_params.running(given):
       result = fn(*args, **kwargs)
   except Exception as error:
     notes.explain(error, updates, params)
@@ -161,16 +157,11 @@ def _take_models(method, call):
   return wrapped
 
 
-def _replace(args, kwargs, **new):
-  """Replaces arguments of `update`, given by position or by name."""
-  args = (*(new.get(n, x) for n, x in zip(_NAMES, args)), *args[len(_NAMES):])
-  return args, {name: new.get(name, x) for name, x in kwargs.items()}
-
-
-for _cls in _KINDS:
-  jax.tree_util.register_pytree_node(
-      _cls, lambda x: ((x.__wrapped__,), None), lambda _, fns, c=_cls: c(*fns)
-  )
+def _replace(names, args, kwargs, new):
+  """Replaces arguments, which may come by position or by name."""
+  first = [new.get(name, x) for name, x in zip(names, args)]
+  kwargs = {name: new.get(name, x) for name, x in kwargs.items()}
+  return (*first, *args[len(names) :]), kwargs
 
 
 def unwrap(fn: Any) -> Any:
@@ -193,9 +184,9 @@ def wrap_functions(cls: _Class) -> _Class:
   def wrap(cls, fns):
     # `jax.tree.map` of a transformation may put anything in place of these.
     is_given = lambda fn: callable(fn) and not isinstance(fn, _Wrapped)
+    pairs = zip(fns, (call_init, call_update))
     return tuple.__new__(
-        cls,
-        (kind(x) if is_given(x) else x for kind, x in zip(_KINDS, fns)),
+        cls, (_Wrapped(*x) if is_given(x[0]) else x[0] for x in pairs)
     )
 
   @functools.wraps(cls.__new__)

@@ -188,7 +188,7 @@ class LiftTest(parameterized.TestCase):
 
   def test_pickle_holds_the_functions_alone(self):
     tx = base.GradientTransformation(_init, _update)
-    self.assertNotIn(b'_Update', pickle.dumps(tx))
+    self.assertNotIn(b'_Wrapped', pickle.dumps(tx))
     self.assertEqual(pickle.loads(pickle.dumps(tx)), tx)
 
   def test_functions_can_be_pickled(self):

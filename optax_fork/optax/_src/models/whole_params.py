@@ -9,7 +9,6 @@ is made from these, and checked against them.
 from collections.abc import Callable, Iterator
 import contextlib
 import contextvars
-import dataclasses
 import functools
 from typing import Any
 
@@ -26,18 +25,25 @@ class FlatParams:
   Attributes:
     params: the params.
     view: what an optimizer sees of them.
+    is_init: whether they are not those of an ``update``.
     leaves: their leaves.
     treedef: their structure, in which holes are leaves.
     searched: the positions of what masked searches move in this update.
-    is_searching: whether a search calls a function of the params.
   """
 
-  def __init__(self, params: Any, view: Any = None):
+  def __init__(self, params: Any, view: Any = None, is_init: bool = True):
     self.params, self.view = params, params if view is None else view
-    self.leaves, self.treedef = jax.tree.flatten(params, is_leaf=views.is_hole)
+    self.is_init = is_init
     self.searched: set[int] = set()
-    self.is_searching = False
     self._found = {}
+
+  @functools.cached_property
+  def _flat(self) -> tuple[list[Any], jax.tree_util.PyTreeDef]:
+    # Most calls choose nothing.
+    return jax.tree.flatten(self.params, is_leaf=views.is_hole)
+
+  leaves = property(lambda self: self._flat[0])
+  treedef = property(lambda self: self._flat[1])
 
   @functools.cached_property
   def paths(self) -> list[str]:
@@ -81,13 +87,11 @@ class FlatParams:
       them the position of each leaf in them, and anything for holes.
     """
     found = []
-    for call in calls():
-      if call.params is None:
-        continue
-      whole = call.flat
+    for whole in calls():
       tree = whole.treedef.unflatten(range(len(whole.leaves)))
       places = views.subtrees_at(self.treedef, tree)
-      if not whole.is_whole or places is None:
+      is_hidden = whole.params is None or not whole.is_whole
+      if is_hidden or places is None:
         continue
       # A part has the leaves of the whole, or holes.
       own = [x for x in zip(places, self.leaves) if not views.is_hole(x[1])]
@@ -109,39 +113,20 @@ class FlatParams:
     return self._found[find]
 
 
-@dataclasses.dataclass
-class Call:
-  """A call of ``init`` or ``update`` that runs.
-
-  Attributes:
-    params: the params as the caller gave them.
-    is_init: whether they are the params of an ``init``.
-    view: what the function sees of them.
-  """
-
-  params: Any
-  is_init: bool = True
-  view: Any = None
-
-  @functools.cached_property
-  def flat(self) -> FlatParams:
-    return FlatParams(self.params, self.view)
-
-
-_CALLS: contextvars.ContextVar[tuple[Call, ...]] = contextvars.ContextVar(
-    'calls', default=()
+_CALLS: contextvars.ContextVar[tuple[FlatParams, ...]] = (
+    contextvars.ContextVar('calls', default=())
 )
 
 
-def calls() -> tuple[Call, ...]:
-  """Returns the calls that run, the outermost first."""
+def calls() -> tuple[FlatParams, ...]:
+  """Returns the params of the calls that run, the outermost first."""
   return _CALLS.get()
 
 
 @contextlib.contextmanager
-def running(call: Call) -> Iterator[None]:
-  """Remembers a call while it runs."""
-  token = _CALLS.set((*calls(), call))
+def running(given: FlatParams) -> Iterator[None]:
+  """Remembers the params that ``init`` or ``update`` got while it runs."""
+  token = _CALLS.set((*calls(), given))
   try:
     yield
   finally:
