@@ -9,7 +9,6 @@ import types
 from typing import Any, NamedTuple
 from unittest import mock
 
-from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
@@ -221,7 +220,3 @@ class NodeMaskTest(parameterized.TestCase):
     for kind in ('LayerNorm', (_Norm, _Dense), None, len):
       with self.assertRaisesRegex(TypeError, 'takes classes of nodes'):
         masks.by_node(kind)
-
-
-if __name__ == '__main__':
-  absltest.main()

@@ -11,12 +11,10 @@ import types
 from typing import Any, NamedTuple
 from unittest import mock
 
-from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 import optax
-from optax._src.models import raw_model_test_case
 from optax._src import test_utils
 from optax.masks import _base
 import optax.tree
@@ -313,12 +311,6 @@ class LeafMaskTest(parameterized.TestCase):
     mask = optax.masks.by_leaf(predicate)(_params())
     self.assertEqual(mask, _net([True, True], [False, False], False))
 
-  def test_raw_model(self):
-    model = raw_model_test_case.RawModel.create()
-    mask = optax.masks.by_leaf(lambda x: x.ndim > 1)(model)
-    self.assertIs(mask.weight, True)
-    self.assertEqual(sum(jax.tree.leaves(mask)), 1)
-
   def test_mask_or_labels_called_as_a_schedule(self):
     for chooser in (
         optax.masks.by_leaf(lambda x: x.ndim > 1),
@@ -591,7 +583,3 @@ class NotParamsTest(parameterized.TestCase):
       chosen = mask(params)
       self.assertTrue(chosen['a']['w'])
       self.assertFalse(chosen['b']['w'])
-
-
-if __name__ == '__main__':
-  absltest.main()

@@ -4,7 +4,6 @@
 
 import warnings
 
-from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
@@ -98,7 +97,3 @@ class FunctionOfALeafTest(parameterized.TestCase):
       # A label may be False.
       two = {True: _SGD, False: _SGD}
       optax.partition(two, lambda params: False).init(_PARAMS)
-
-
-if __name__ == '__main__':
-  absltest.main()

@@ -4,7 +4,6 @@
 
 import dataclasses
 
-from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
@@ -89,10 +88,6 @@ class FlatParamsTest(parameterized.TestCase):
     self.assertEqual(flat.is_choosable, [False, True, False])
     self.assertFalse(flat.is_whole)
     self.assertTrue(whole_params.FlatParams({'b': [1.0, None]}).is_whole)
-
-  def test_only_params_of_raw_models_are_choosable(self):
-    flat = whole_params.FlatParams(raw_model_test_case.RawModel.create())
-    self.assertEqual(sum(flat.is_choosable), 2)
 
   def test_whole_params_are_those_of_the_outermost_call(self):
     """Only they have functions, which an accessor may call."""
@@ -277,7 +272,3 @@ class WholeParamsTest(parameterized.TestCase):
     mask = masks.at(lambda m: m['layers'][0]['w']())
     with self.assertRaisesRegex(ValueError, "'_Leaf' object is not callable"):
       mask(_model())
-
-
-if __name__ == '__main__':
-  absltest.main()
