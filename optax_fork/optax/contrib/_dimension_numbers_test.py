@@ -11,7 +11,6 @@ from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 from optax._src import test_utils
-from optax._src import utils
 from optax.contrib import _galore
 from optax.contrib import _muon
 from optax.tree_utils import _state_utils
@@ -108,7 +107,7 @@ class GaLoreTest(parameterized.TestCase):
 
   @parameterized.parameters(((None, 'x'),), (('x',),))
   def test_update_of_sharded_matrices(self, spec):
-    if utils.parse_version(jax.__version__) < utils.parse_version('0.7.2'):
+    if jax.__version_info__ < (0, 7, 2):
       self.skipTest('Skipping sharding-in-types test')
     mesh = jax.make_mesh(
         (jax.device_count(),), ('x',),

@@ -17,8 +17,6 @@ from optax._src import test_utils
 from optax import contrib
 from optax import masks
 from optax.schedules import _inject
-from optax.transforms import _combining
-from optax.transforms import _freezing
 from optax.transforms import _masking
 
 
@@ -167,22 +165,6 @@ class NodeMaskTest(parameterized.TestCase):
     text = masks.describe(_stack(), masks.by_node(_Norm))
     self.assertRegex(text, r'blocks/norm/scale +\(3, 2\) +float32 +True')
     self.assertRegex(text, r'head/weight +\(2, 4\) +float32 +False')
-
-  @parameterized.named_parameters(
-      ('masked', lambda tx: _masking.masked(tx, masks.by_path('head/.*'))),
-      ('partition', lambda tx: _combining.partition(
-          {'a': tx, 'b': alias.sgd(0.1)},
-          masks.labels({'head/.*': 'a'}, default='b'),
-      )),
-      ('freezing', lambda tx: _freezing.selective_transform(
-          tx, train_mask=masks.by_node(_Dense)
-      )),
-  )
-  def test_in_wrappers(self, wrap):
-    tx = wrap(alias.adamw(0.1, mask=masks.by_node(_Norm)))
-    tx.update(_stack(), tx.init(_stack()), _stack())
-    with self.assertRaisesRegex(ValueError, 'of the class .list.. The classes'):
-      wrap(alias.adamw(0.1, mask=masks.by_node(list))).init(_stack())
 
   def test_nothing_is_found(self):
     class LayerNorm(_Norm):

@@ -98,13 +98,6 @@ class ViewTest(parameterized.TestCase):
     tree = {'a': _Checked(True), 'w': jnp.ones(2)}
     self.assertIs(views.get_view(tree), tree)
 
-  def test_traced_key_makes_a_model_raw(self):
-    is_raw = []
-    jax.jit(lambda tree: is_raw.append(leaf_kinds.is_raw(tree)))(
-        {'param': jnp.ones(2), 'key': jax.random.key(0)}
-    )
-    self.assertEqual(is_raw, [True])
-
   def test_view_of_traced_model(self):
     model = raw_model_test_case.RawModel.create()
 
