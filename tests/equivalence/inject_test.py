@@ -4,7 +4,9 @@
 
 Programs are compared as JAX traces them: the same program gives the same bits.
 Of settings that are no defaults, the short form compares the first states,
-which name what is injected: what is the same for both has the same steps.
+which name what is injected: what is the same for both has the same steps. Of
+one argument with one kind of value, it compares one factory, since names and
+values alone decide; defaults show what a table says of each factory.
 Defaults are compared in bfloat16 and in mixed trees, too, with and without
 `hyperparam_dtype`: in the short form, some.
 """
@@ -26,8 +28,10 @@ _NOT_ON_PRISTINE = {
     'optax.named_chain()',
     'optax.selective_transform(freeze_mask=function)',
 }
-# The fork has to infer here what it is told there.
-_REWRITTEN = settings.REWRITTEN | {'optax.flatten'}
+# The fork has to infer here what it is told there, as where it is alone.
+_REWRITTEN = settings.REWRITTEN | {'optax.flatten'} | (
+    factories.public(optax).keys() - factories.public(release.load())
+)
 _FORK = lambda: optax
 _MIXED = {'w': jnp.float32, 'v': jnp.bfloat16, 'b': jnp.bfloat16}
 
@@ -43,17 +47,21 @@ _COMPARED = [
     setting.label
     for setting in settings.of_factories(optax)
     if setting.label not in _NOT_ON_PRISTINE
-    and setting.label.partition('(')[0] in factories.public(release.load())
 ]
 # How numbers are rounded does not depend on what is made with them.
 _ROUNDED = [
     f'optax.{name}()'
     for name in ('adafactor', 'adamw', 'contrib.muon', 'lbfgs', 'sgd')
 ]
-_CASES = []
+_CASES, _seen = [], set()
 for _label in _COMPARED:
   _is_default = _label.endswith('()')
-  _CASES.append((_label, jnp.float32, None, _is_default))
+  _change = _label.partition('(')[2]
+  _marks = [pytest.mark.full] * (not _is_default and _change in _seen)
+  _seen.add(_change)
+  _CASES.append(
+      pytest.param(_label, jnp.float32, None, _is_default, marks=_marks)
+  )
   _more = (
       [(jnp.bfloat16, None), (_MIXED, None), (_MIXED, jnp.float32)]
       if _is_default else [(jnp.float32, None)]

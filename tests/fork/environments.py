@@ -17,6 +17,8 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 BUILD = (
     'import sys; from optax_fork import build; build.build_wheel(sys.argv[1])'
 )
+# Pip compiles all that it installs, of which little is run.
+_PIP = {'PIP_DISABLE_PIP_VERSION_CHECK': '1', 'PIP_COMPILE': '0'}
 _IGNORED = shutil.ignore_patterns(
     '.git', '.tox', '.venv', 'work', 'dist', '__pycache__', '*.egg-info',
 )
@@ -51,7 +53,7 @@ def call(*command, cwd=None, **environ) -> Result:
   kept = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
   result = subprocess.run(
       [str(part) for part in command], cwd=cwd,
-      env=kept | {'PIP_DISABLE_PIP_VERSION_CHECK': '1'} | environ,
+      env=kept | _PIP | environ,
       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
       stderr=subprocess.STDOUT, text=True, check=False,
   )  # fmt: skip

@@ -50,23 +50,20 @@ class _NeuralODE(eqx.Module):
     return self.field(y) * (self.scale if self.is_scaled else 1.0)
 
 
-_PATHS = _solve(lambda y: _SPIRAL @ y)
-
-
-def _loss(model):
-  assert isinstance(model, _NeuralODE)
-  return jnp.mean((_solve(model) - _PATHS) ** 2)
-
-
 class NeuralODETest(chex.TestCase):
 
   def test_lbfgs_of_the_last_layer_keeps_the_others_bit_for_bit(self):
-    model = _NeuralODE()
+    model, paths = _NeuralODE(), _solve(lambda y: _SPIRAL @ y)
+
+    def loss(model):
+      assert isinstance(model, _NeuralODE)
+      return jnp.mean((_solve(model) - paths) ** 2)
+
     held = eqx.tree_at(
         lambda m: m.field.layers[-1], jax.tree.map(lambda _: True, model), False
     )
     transform = optax.selective_transform(LBFGS, freeze_mask=held)
-    found, losses = train_by_line_search(transform, model, _loss, 10)
+    found, losses = train_by_line_search(transform, model, loss, 10)
     self.assertEqual(losses, sorted(losses, reverse=True))
     self.assertLess(losses[-1], 0.1 * losses[0])
     self.assertEqual(*map(jax.tree.structure, (found, model)))

@@ -1,9 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Muon's and GaLore's dimension numbers may be a module or a function.
-
-Functions that are no module are in the tests beside the module.
-"""
+"""Muon's and GaLore's dimension numbers may be a module or a function."""
 
 import functools
 
@@ -30,6 +27,7 @@ class _Module(eqx.Module):
 
 _KINDS = {
     'module': lambda numbers: _of(numbers, Net()),
+    'function': lambda numbers: functools.partial(_of, numbers),
     'equinox_partial': lambda numbers: eqx.Partial(_of, numbers),
     'module_that_is_a_function': _Module,
 }

@@ -231,29 +231,6 @@ class FrameworksTest(chex.TestCase):
       )
       self._assert_other_leaves_are_the_same(model, start)
 
-  @parameterized.parameters('raw_dataclass', 'dataclass', 'namedtuple')
-  def test_prefix_that_can_be_called_is_no_function(self, name):
-    start, loss = _make(name)
-    prefix = type(start)
-    transforms = (
-        optax.partition(
-            {'fit': optax.sgd(0.5), 'fix': optax.set_to_zero()},
-            prefix('fix', 'fit'),
-        ),
-        optax.chain(
-            optax.masked(optax.sgd(0.5), prefix(False, True)),
-            optax.freeze(prefix(True, False)),
-        ),
-    )
-    grads = jax.grad(_loss_of_arrays)(_start())
-    wanted = [x - 0.5 * g for x, g in zip(_start(), grads)]
-    for transform in transforms:
-      step = make_step(transform, loss)
-      model, _, _ = step(start, transform.init(start))
-      chex.assert_trees_all_equal(_arrays(model)[:2], _start()[:2])
-      chex.assert_trees_all_close(_arrays(model)[2:], wanted[2:], rtol=1e-5)
-      self._assert_other_leaves_are_the_same(model, start)
-
   @parameterized.named_parameters((f'_{name}_', name) for name in _CASES)
   def test_lbfgs_is_that_of_the_arrays(self, name):
     start, loss = _make(name)

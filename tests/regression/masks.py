@@ -34,13 +34,6 @@ class _IntModule(_StaticModule):
   ndim: int
 
 
-class _BoolModule(eqx.Module):
-  keep_weights: bool
-
-  def __call__(self, params):
-    return jax.tree.map(lambda x: (x.ndim > 1) == self.keep_weights, params)
-
-
 class _ArrayModule(_StaticModule):
   ndim: np.ndarray
 
@@ -48,9 +41,7 @@ class _ArrayModule(_StaticModule):
 # Each chooses the weights of any tree.
 FUNCTIONS = {
     'function': lambda: weight_mask,
-    'lambda': lambda: lambda params: _at_least(2, params),
     'partial': lambda: functools.partial(_at_least, 2),
-    'object': _Object,
     'bound_method': lambda: _Object().__call__,
     'bound_method_of_module': lambda: _StaticModule(2).__call__,
     'tree_partial': lambda: jax.tree_util.Partial(weight_mask),
@@ -62,7 +53,6 @@ FUNCTIONS = {
     'filter_jit': lambda: eqx.filter_jit(weight_mask),
     'static_module': lambda: _StaticModule(2),
     'int_module': lambda: _IntModule(2),
-    'bool_module': lambda: _BoolModule(True),
     'array_module': lambda: _ArrayModule(np.asarray(2)),
     'returns_prefix': lambda: lambda params: eqx.tree_at(
         lambda p: p.norm, weight_mask(params), False
@@ -74,16 +64,9 @@ def _leaves_as(convert):
   return lambda: jax.tree.map(convert, weight_mask(Net()))
 
 
-def _tree_at_mask():
-  nothing = jax.tree.map(lambda _: False, Net())
-  where = lambda net: [layer.weight for layer in net.layers]
-  return eqx.tree_at(where, nothing, [True, True])
-
-
 # Each chooses the weights of a Net. Their leaves are labels, too.
 TREES = {
     'module': _leaves_as(bool),
-    'made_with_tree_at': _tree_at_mask,
     'prefix': lambda: eqx.tree_at(lambda n: n.norm, weight_mask(Net()), False),
     'numpy_bools': _leaves_as(np.bool_),
     'ints': _leaves_as(int),

@@ -58,13 +58,14 @@ def _run(label, model_name, given):
 @pytest.mark.parametrize(
     'pair', variants.full(_PAIRS, _IN_SHORT), ids='-'.join
 )
-def test_program_is_that_of_filtered_params(pair):
+def test_program_is_that_of_filtered_params(pair, request):
   """What is not a param stays the very same object; so do its updates."""
   label, name = pair
   ways = [_FILTERED, _RAW]
   # What decides to skip a step is the user's, and so is given the integers.
-  ways += [_INT] * (label != 'MultiSteps_skip')
-  ways += [_FLOAT0] * (label in _ONE_OF_EACH_KIND)
+  is_full = request.config.getoption('--full') and label != 'MultiSteps_skip'
+  is_one = label in _ONE_OF_EACH_KIND
+  ways += [_INT] * (is_full or is_one) + [_FLOAT0] * is_one
   ids = lambda tree: {id(leaf) for leaf in jax.tree.leaves(tree)}
   found = []
   for given in ways:
@@ -112,13 +113,16 @@ class VariantsTest(chex.TestCase):
     chex.assert_trees_all_equal(*found)
 
   @chex.variants(**variants.ALL)
-  @parameterized.named_parameters(
-      (f'_{label}_', label) for label in ('optax.adamw', 'MultiSteps')
-  )
-  def test_training(self, label):
-    self._check_training(label)
+  def test_training(self):
+    self._check_training('optax.adamw')
+
+  @chex.variants(**variants.ALL)
+  @pytest.mark.full  # In short, programs and wrappers_test show it.
+  def test_training_by_multi_steps(self):
+    self._check_training('MultiSteps')
 
   @chex.variants(**variants.WITH_JAX_ARRAYS)
+  @pytest.mark.full  # In short, programs and linesearch_test show it.
   def test_training_by_lbfgs(self):
     self._check_training('optax.lbfgs')
 
@@ -154,6 +158,8 @@ class LeavesTest(parameterized.TestCase):
       self.assertEqual(average, 'keeps the old')
       self.assertIs(found, leaf)
     found = optax.periodic_update(new, old, 2, 2)['leaf']
+    kept = optax.periodic_update(new, old, 3, 2)['leaf']
+    self.assertTrue(kept is leaf or np.all(kept == leaf))
     if latest == 'takes the new':
       chex.assert_trees_all_equal(found, new['leaf'])
     else:

@@ -25,6 +25,7 @@ _NO_FACTORIES = (
 )
 
 
+@functools.cache
 def public(optax) -> dict[str, Callable[..., Any]]:
   """Returns the public factories of transformations by label."""
   results = (

@@ -205,6 +205,7 @@ def _make(optax, name: str, factory: Callable[..., Any]):
   return factory(*args, **kwargs)
 
 
+@functools.cache
 def optimizers(optax) -> dict[str, Callable[[], Any]]:
   """Returns what makes each optimizer and wrapper for models, by label."""
   found = {

@@ -20,9 +20,8 @@ class Example(NamedTuple):
   """A program that trains a model.
 
   Attributes:
-    make: returns the model and its memory, such as the averages of a norm.
-    loss: takes the model, its memory and a key for the data; returns the value
-      and the next memory.
+    make: returns the model.
+    loss: takes the model and a key for the data.
     optimizer: what the program trains with.
     gives_params: whether the program gives params to `update`.
     trained: takes the model; returns the filter of Equinox that says what of it
@@ -31,42 +30,22 @@ class Example(NamedTuple):
       that is given all gradients, and trains the same params.
   """
 
-  make: Callable[[], tuple[Any, Any]]
-  loss: Callable[[Any, Any, jax.Array], tuple[jax.Array, Any]]
+  make: Callable[[], Any]
+  loss: Callable[[Any, jax.Array], jax.Array]
   optimizer: optax.GradientTransformation
   gives_params: bool = True
   trained: Callable[[Any], Any] = lambda model: eqx.is_inexact_array
   masked_optimizer: optax.GradientTransformation | None = None
 
 
-def example(
-    make: Callable[[], Any],
-    loss: Callable[[Any, jax.Array], jax.Array],
-    optimizer: optax.GradientTransformation,
-    **fields,
-) -> Example:
-  """Returns an example whose model has no memory."""
-  return Example(
-      lambda: (make(), None),
-      lambda model, memory, key: (loss(model, key), memory),
-      optimizer,
-      **fields,
-  )
-
-
-def _value_and_grad(program, model, memory, key):
-  """Returns the value, the next memory and the gradients of a program."""
+def _value_and_grad(program, model, key):
+  """Returns the value and the gradients of a program."""
   are_all_needed = program.masked_optimizer is not None
   params, static = eqx.partition(
       model, eqx.is_inexact_array if are_all_needed else program.trained(model)
   )
-
-  @eqx.filter_value_and_grad(has_aux=True)
-  def loss(params):
-    return program.loss(eqx.combine(params, static), memory, key)
-
-  (value, memory), grads = loss(params)
-  return value, memory, grads
+  loss = lambda params: program.loss(eqx.combine(params, static), key)
+  return eqx.filter_value_and_grad(loss)(params)
 
 
 # The last step has the data of the first, so their losses can be compared.
@@ -79,7 +58,7 @@ class ExampleTestCase(chex.TestCase):
   def check(self, program: Example):
     """Checks that both ways train, give the same bits and leave the rest."""
     start = program.make()
-    is_trained = program.trained(start[0])
+    is_trained = program.trained(start)
     # It is most of a step, and compiled once for both ways.
     value_and_grad = eqx.filter_jit(_value_and_grad)
 
@@ -90,13 +69,12 @@ class ExampleTestCase(chex.TestCase):
         updates, state = optimizer.update(part_of(grads), state, *params)
         return apply_updates(model, updates), state
 
-      model, memory = start
-      state, losses = optimizer.init(part_of(model)), []
+      model, state, losses = start, optimizer.init(part_of(start)), []
       for key in map(key_of, _SEEDS):
-        value, memory, grads = value_and_grad(program, model, memory, key)
+        value, grads = value_and_grad(program, model, key)
         model, state = update(model, grads, state)
         losses.append(value.item())
-      return losses, (model, memory, state)
+      return losses, (model, state)
 
     wanted_losses, wanted = train(
         program.optimizer,
@@ -113,5 +91,5 @@ class ExampleTestCase(chex.TestCase):
     for trees in zip(found, wanted):
       arrays = (jax.tree.leaves(eqx.filter(t, eqx.is_array)) for t in trees)
       chex.assert_trees_all_equal(*arrays, strict=True)
-    rest = [eqx.partition(m, is_trained)[1] for m in (found[0], start[0])]
+    rest = [eqx.partition(m, is_trained)[1] for m in (found[0], start)]
     self.assertTrue(eqx.tree_equal(*rest))

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import optax
 import paramax
 import quax
-from wrappers.examples import example
+from wrappers.examples import Example
 from wrappers.examples import ExampleTestCase
 from wrappers.examples import key_of
 
@@ -118,7 +118,7 @@ def _scaled():
 
 _ADAMW = optax.adamw(0.05, weight_decay=0.1)
 _EXAMPLES = {
-    'flowjax': example(
+    'flowjax': Example(
         _flow,
         _negative_log_likelihood,
         _ADAMW,
@@ -127,17 +127,17 @@ _EXAMPLES = {
             _ADAMW, freeze_mask=optax.masks.by_path('base_dist/.*/tree')
         ),
     ),
-    'paramax': example(
+    'paramax': Example(
         _wrapped, lambda m, key: _distance(paramax.unwrap(m), key), _ADAMW
     ),
-    'paramax_without_params': example(
+    'paramax_without_params': Example(
         _wrapped,
         lambda m, key: _distance(paramax.unwrap(m), key),
         optax.adam(0.05),
         gives_params=False,
     ),
-    'haliax': example(_Named, _distance, _ADAMW),
-    'quax': example(
+    'haliax': Example(_Named, _distance, _ADAMW),
+    'quax': Example(
         _scaled, lambda m, key: _distance(quax.quaxify(m), key), _ADAMW
     ),
 }
@@ -169,7 +169,7 @@ class WrappersTest(ExampleTestCase):
 
   @parameterized.named_parameters((f'_{name}_', name) for name in _PATHS)
   def test_wrappers_add_to_the_paths(self, name):
-    model, _ = _EXAMPLES[name].make()
+    model = _EXAMPLES[name].make()
     table = optax.masks.describe(model)
     _, *lines = table.partition('\n\n')[0].splitlines()
     paths = [line.split()[0] for line in lines]

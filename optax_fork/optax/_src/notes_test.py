@@ -168,7 +168,3 @@ class NoteTest(parameterized.TestCase):
       self.assertIs(caught.exception, error)
       self.assertFalse(getattr(error, '__notes__', None))
       self.assertIsNone(error.__cause__)
-
-
-if __name__ == '__main__':
-  absltest.main()

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests for what choices are made from in `update`."""
 
-from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
@@ -96,7 +95,3 @@ class PickTest(parameterized.TestCase):
     tx.update(updates, tx.init(params), params)
     self.assertIs(got[0], params)
     self.assertIs(got[-1], updates)
-
-
-if __name__ == '__main__':
-  absltest.main()

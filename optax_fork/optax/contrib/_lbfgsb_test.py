@@ -4,7 +4,6 @@
 
 import functools
 
-from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
@@ -16,7 +15,6 @@ from optax._src import update
 from optax.contrib import _lbfgsb
 from optax.transforms import _combining
 from optax.transforms import _freezing
-from optax.transforms import _masking
 import optax.tree
 from scipy import optimize
 
@@ -289,14 +287,10 @@ class LBFGSBTest(parameterized.TestCase):
       x, state = step(x, state)
     np.testing.assert_allclose(x, [2.0, 2.0, 2.0], atol=1e-3)
 
-  @parameterized.parameters('bare', 'masked', 'partition', 'selective')
+  @parameterized.parameters('bare', 'partition', 'selective')
   def test_part_of_a_raw_model(self, name):
-    first = masks.by_path('a/.*')
     wrap = {
         'bare': lambda solver: solver,
-        'masked': lambda solver: _combining.chain(
-            _masking.masked(solver, first), _freezing.freeze(~first)
-        ),
         'partition': lambda solver: _combining.partition(
             {'x': solver, 'y': alias.sgd(0.0)},
             masks.labels({'a/.*': 'x'}, default='y'),
@@ -471,7 +465,3 @@ def _take(model, *more):
   """Returns the arrays of a model, which jitted functions take and return."""
   params = {'a': model['a'], 'b': model['b']}
   return (params, *more) if more else params
-
-
-if __name__ == '__main__':
-  absltest.main()

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests for copies of params of low precision."""
 
-from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
@@ -240,7 +239,3 @@ class MasterWeightsTest(parameterized.TestCase):
     find = lambda wrap, dtype: derive(train, argnum)(dtype(0.75), rate, wrap)
     wanted = find(lambda tx: tx, jnp.float32)
     np.testing.assert_allclose(find(master_weights, _LOW), wanted, 0.02)
-
-
-if __name__ == '__main__':
-  absltest.main()

@@ -9,7 +9,6 @@ import types
 from typing import Any, NamedTuple
 from unittest import mock
 
-from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
@@ -18,8 +17,6 @@ from optax._src import test_utils
 from optax import contrib
 from optax import masks
 from optax.schedules import _inject
-from optax.transforms import _combining
-from optax.transforms import _freezing
 from optax.transforms import _masking
 
 
@@ -169,22 +166,6 @@ class NodeMaskTest(parameterized.TestCase):
     self.assertRegex(text, r'blocks/norm/scale +\(3, 2\) +float32 +True')
     self.assertRegex(text, r'head/weight +\(2, 4\) +float32 +False')
 
-  @parameterized.named_parameters(
-      ('masked', lambda tx: _masking.masked(tx, masks.by_path('head/.*'))),
-      ('partition', lambda tx: _combining.partition(
-          {'a': tx, 'b': alias.sgd(0.1)},
-          masks.labels({'head/.*': 'a'}, default='b'),
-      )),
-      ('freezing', lambda tx: _freezing.selective_transform(
-          tx, train_mask=masks.by_node(_Dense)
-      )),
-  )
-  def test_in_wrappers(self, wrap):
-    tx = wrap(alias.adamw(0.1, mask=masks.by_node(_Norm)))
-    tx.update(_stack(), tx.init(_stack()), _stack())
-    with self.assertRaisesRegex(ValueError, 'of the class .list.. The classes'):
-      wrap(alias.adamw(0.1, mask=masks.by_node(list))).init(_stack())
-
   def test_nothing_is_found(self):
     class LayerNorm(_Norm):
       pass
@@ -221,7 +202,3 @@ class NodeMaskTest(parameterized.TestCase):
     for kind in ('LayerNorm', (_Norm, _Dense), None, len):
       with self.assertRaisesRegex(TypeError, 'takes classes of nodes'):
         masks.by_node(kind)
-
-
-if __name__ == '__main__':
-  absltest.main()

@@ -77,11 +77,9 @@ class DescribeTest(absltest.TestCase):
     with self.assertRaisesRegex(ValueError, 'choice is not a prefix'):
       optax.masks.describe({'a': jnp.ones(2)}, [True])
 
-  def test_numbers_have_four_digits(self):
+  def test_numbers_have_four_digits_unless_they_differ_in_others(self):
     text = optax.masks.describe({'a': jnp.ones(2)}, {'a': 0.8**8})
     self.assertEndsWith(text.splitlines()[1], 'float32  0.1678')
-
-  def test_numbers_that_differ_in_other_digits(self):
     params = {'a': jnp.ones(2), 'b': jnp.ones(3), 'c': jnp.ones(4)}
     text = optax.masks.describe(params, {'a': 0.16777, 'b': 0.16778, 'c': 0.5})
     self.assertRegex(text, r'float32  0.16777\n(.|\n)*\n0.16778 +1 +3\n')
@@ -105,7 +103,3 @@ class DescribeTest(absltest.TestCase):
     for copied in (copy.deepcopy(text), pickle.loads(pickle.dumps(text))):
       self.assertEqual(copied, text)
       self.assertEqual(repr(copied), str(text))
-
-
-if __name__ == '__main__':
-  absltest.main()

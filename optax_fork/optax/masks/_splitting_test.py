@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests for params that are taken, split and joined in `_splitting.py`."""
 
-from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
@@ -45,14 +44,6 @@ def _bools(mask):
 
 
 class ParamsTest(parameterized.TestCase):
-
-  def test_params(self):
-    model = raw_model_test_case.RawModel.create()
-    params = masks.params(model)
-    self.assertIs(params.weight, model.weight)
-    self.assertIsNone(params.activation)
-    self.assertIsNone(params.num_steps)
-    self.assertIs(masks.params(params), params)
 
   def test_gradient(self):
     model = {'w': jnp.array([3.0, 4.0]), 'n': 2, 'f': jnp.tanh}
@@ -133,30 +124,6 @@ class SplitTest(parameterized.TestCase):
       grad = jax.jit(jax.grad(loss))(part)
       self.assertEqual(grad.weight.shape, model.weight.shape)
 
-  def test_static_leaves_are_in_the_rest(self):
-    model = raw_model_test_case.RawModel.create()
-    part, rest = masks.split(model, True)
-    test_utils.assert_trees_all_equal(part, masks.params(model))
-    self.assertIsNone(rest.weight)
-    joined = masks.join(part, rest)
-    self.assertIs(joined.activation, model.activation)
-    self.assertIs(joined.key, model.key)
-
-  def test_line_search(self):
-    solver = alias.lbfgs()
-    part, rest = masks.split(_PARAMS, {'body': [False, True], 'head': True})
-    fn = lambda part: _loss(masks.join(part, rest))
-
-    def update_part(part):
-      value, grad = jax.value_and_grad(fn)(part)
-      state = solver.init(part)
-      return solver.update(
-          grad, state, part, value=value, grad=grad, value_fn=fn
-      )[0]
-
-    updates = jax.eval_shape(update_part, part)
-    self.assertEqual(jax.tree.structure(updates), jax.tree.structure(part))
-
   def test_holes_stay(self):
     params = {'a': None, 'b': jnp.ones(2), 'c': _masking.MaskedNode()}
     part, rest = masks.split(params, masks.by_path('b'))
@@ -190,7 +157,3 @@ class SplitTest(parameterized.TestCase):
     part, rest = masks.split(_PARAMS, {'body': True, 'head': False})
     with self.assertRaisesRegex(ValueError, r"part\['body'\]"):
       masks.join(part, rest | {'body': [None]})
-
-
-if __name__ == '__main__':
-  absltest.main()

@@ -2,13 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests for transformations that have a number for each leaf."""
 
-from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from optax._src.models import raw_model_test_case
 from optax._src import test_utils
 
 _PARAMS = {'a': np.arange(3, dtype=np.float32), 'b': np.ones(2, jnp.bfloat16)}
@@ -64,15 +62,6 @@ class LeafNumbersTest(parameterized.TestCase):
     self.assertIsNone(updates['b']['c'])
     test_utils.assert_trees_all_equal(updates['b']['d'], 8 * params['a'])
 
-  def test_raw_model(self):
-    model = raw_model_test_case.RawModel.create()
-    grads = jax.tree.map(jnp.ones_like, optax.masks.params(model))
-    groups = optax.masks.groups({'0': {}, '1': {'lr_mult': 0.5}})
-    tx = groups.wrap(optax.add_decayed_weights)
-    updates = _update(tx, model, grads)
-    self.assertEqual([float(x.max()) for x in jax.tree.leaves(updates)],
-                     [1.0, 0.5])
-
   def test_under_wrappers(self):
     zeros = jax.tree.map(jnp.zeros_like, _PARAMS)
     groups = optax.masks.groups({'a': {'weight_decay': 0.5}})
@@ -94,7 +83,3 @@ class LeafNumbersTest(parameterized.TestCase):
     tx = _wrap({'weight_decay': 0.5})
     with self.assertRaisesRegex(ValueError, 'params'):
       tx.update(_PARAMS, tx.init(_PARAMS))
-
-
-if __name__ == '__main__':
-  absltest.main()

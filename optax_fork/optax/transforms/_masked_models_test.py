@@ -1,21 +1,23 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests for masks and params that are callable PyTrees."""
+"""Tests for masks, labels and params that are callable PyTrees."""
 
 import dataclasses
+import enum
 import functools
 from typing import Any
 
-from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 import numpy as np
+from optax._src import base
 from optax._src import combine
 from optax._src import test_utils
 from optax._src import transform
+from optax.transforms import _combining
 from optax.transforms import _masking
-import optax.tree
+from optax.tree_utils import _state_utils
 
 
 @jax.tree_util.register_dataclass
@@ -25,37 +27,10 @@ class _Module:
 
   w: Any
   b: Any
+  activation: Any = None
 
   def __call__(self, x):
     return self.w @ x + self.b
-
-
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass
-class _NdimMask:
-  """A mask function that is a PyTree of one leaf."""
-
-  ndim: int
-
-  def __call__(self, params):
-    return _ndim_mask(self.ndim, params)
-
-
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass
-class _StaticNdimMask:
-  """A mask function that is a PyTree without leaves."""
-
-  ndim: int = dataclasses.field(metadata={'static': True})
-
-  def __call__(self, params):
-    return _ndim_mask(self.ndim, params)
-
-
-class _PlainNdimMask:
-
-  def __call__(self, params):
-    return _ndim_mask(2, params)
 
 
 def _ndim_mask(ndim, params):
@@ -71,33 +46,6 @@ def _sgd_with_state():
 
 
 class MaskedModelsTest(parameterized.TestCase):
-
-  @parameterized.named_parameters(
-      ('function', lambda params: _ndim_mask(2, params)),
-      ('partial', functools.partial(_ndim_mask, 2)),
-      ('object', _PlainNdimMask()),
-      ('bound_method', _PlainNdimMask().__call__),
-      ('bound_method_of_pytree', _NdimMask(2).__call__),
-      ('jax_partial', jax.tree_util.Partial(_PlainNdimMask())),
-      ('jax_partial_with_argument', jax.tree_util.Partial(_ndim_mask, 2)),
-      ('pytree_with_leaf', _NdimMask(2)),
-      ('pytree_without_leaf', _StaticNdimMask(2)),
-      ('function_of_numpy_bools', functools.partial(_numpy_ndim_mask, 2)),
-      ('pytree_of_numpy_bools', jax.tree_util.Partial(_numpy_ndim_mask, 2)),
-      ('module', _Module(True, False)),
-      ('module_of_numpy_bools', _Module(np.True_, np.False_)),
-      ('module_of_arrays', _Module(np.array(True), np.array([False]))),
-      ('module_of_integers', _Module(1, np.int32(0))),
-  )
-  def test_callable_pytree(self, mask):
-    # https://github.com/google-deepmind/optax/issues/1007
-    params = _Module(jnp.arange(6.0).reshape(2, 3), jnp.ones(2))
-    grads = jax.tree.map(jnp.ones_like, params)
-    expected = _Module(1.0 + 0.5 * params.w, jnp.ones(2))
-    tx = _masking.masked(transform.add_decayed_weights(0.5), mask)
-    for update_fn in (tx.update, jax.jit(tx.update)):
-      updates, _ = update_fn(grads, tx.init(params), params)
-      test_utils.assert_trees_all_equal(updates, expected)
 
   def test_prefix_mask_of_callable_pytree(self):
     params = [_Module(jnp.ones((2, 3)), (jnp.ones(2), jnp.ones(3)))] * 3
@@ -129,21 +77,6 @@ class MaskedModelsTest(parameterized.TestCase):
       test_utils.assert_trees_all_equal(
           updates, jax.tree.map(lambda g: -g, grads)
       )
-
-  def test_none_in_updates(self):
-    params = _Module(jnp.ones((2, 3)), jnp.ones(2))
-    tx = _masking.masked(transform.scale(-1.0), _Module(True, True))
-    updates, _ = tx.update(_Module(params.w, None), tx.init(params))
-    expected = _Module(jnp.negative(params.w), None)
-    test_utils.assert_trees_all_equal(updates, expected)
-
-  def test_tree_map_params_with_callable_pytree(self):
-    params = _Module(jnp.ones((2, 3)), jnp.ones(2))
-    tx = _masking.masked(_sgd_with_state(), _Module(True, False))
-    state = tx.init(params)
-    result = optax.tree.map_params(tx, lambda p: p + 1.0, state)
-    trace = _Module(jnp.ones((2, 3)), _masking.MaskedNode())
-    test_utils.assert_trees_all_equal(result.inner_state[0].trace, trace)
 
   def test_mask_fn_is_called_once(self):
     calls = []
@@ -179,5 +112,78 @@ class MaskedModelsTest(parameterized.TestCase):
       self.assertEqual(count_operations(tx, params), expected)
 
 
-if __name__ == '__main__':
-  absltest.main()
+class _Label(enum.Enum):
+  A = 1
+  B = 2
+
+
+class PartitionLabelsTest(parameterized.TestCase):
+
+  @parameterized.named_parameters(
+      ('tree', lambda labels: labels, 'param_labels'),
+      ('function', lambda labels: lambda _: labels, r'param_labels\(params\)'),
+      ('jax_partial', lambda labels: jax.tree_util.Partial(lambda _: labels),
+       r'param_labels\(params\)'),
+  )
+  def test_unknown_label(self, make_labels, name):
+    # The types of the labels differ, so they can't be sorted.
+    transforms = {'a': base.identity(), 0: base.identity(),
+                  _Label.A: base.identity()}
+    params = {'x': jnp.ones(1), 'y': [jnp.ones(1), jnp.ones(1)], 'z': {}}
+    labels = {'x': 'a', 'y': [0, _Label.A], 'z': 0}
+    state = _combining.partition(transforms, labels).init(params)
+    labels['y'][1] = '0'
+    tx = _combining.partition(transforms, make_labels(labels))
+    message = (
+        rf"(?s){name}\['y'\]\[1\] is '0' of type str: this label has no"
+        r" transformation; the labels are \['a', 0, <_Label.A: 1>\]"
+    )
+    with self.assertRaisesRegex(ValueError, message):
+      tx.init(params)
+    with self.assertRaisesRegex(ValueError, message):
+      tx.update(params, state, params)
+
+  @parameterized.named_parameters(
+      ('set', set, r"param_labels\['a'\] is set\(\) of type set: .* hashable"),
+      ('array', lambda: jnp.asarray(0), r"\['a'\] is .*hashable.*unhashable"),
+      ('missing', lambda: None, r"param_labels\['a'\] is None"),
+  )
+  def test_wrong_label(self, make_label, message):
+    params = {'a': jnp.ones(1), 'b': jnp.ones(1)}
+    tx = _combining.partition(
+        {0: base.identity()}, {'a': make_label(), 'b': 0}
+    )
+    with self.assertRaisesRegex(ValueError, message):
+      tx.init(params)
+    with self.assertRaisesRegex(ValueError, message):
+      tx.update(params, _combining.PartitionState({0: None}), params)
+
+  def test_traced_label(self):
+    params = {'a': jnp.ones(1), 'b': jnp.ones(1)}
+
+    def init(labels, params):
+      return _combining.partition({0: base.identity()}, labels).init(params)
+
+    message = r"param_labels\['a'\] is .*labels are static.*the labels outside"
+    with self.assertRaisesRegex(ValueError, message):
+      jax.jit(init)({'a': 0, 'b': 0}, params)
+
+  @parameterized.named_parameters(
+      ('module', lambda: _Module('a', 'b')),
+      ('label_function', lambda: lambda p: _Module('ab'[p.w.ndim - 2], 'b')),
+  )
+  def test_tree_map_params(self, make_labels):
+    params = _Module(jnp.ones((2, 3)), jnp.ones(2))
+    tx = _combining.partition(
+        {'a': transform.scale_by_adam(), 'b': transform.trace(0.9)},
+        make_labels(),
+    )
+    state = tx.init(params)
+    state = _state_utils.tree_map_params(
+        tx, lambda v: v + 1, state, transform_non_params=lambda v: v + 2
+    )
+    adam = state.inner_states['a'].inner_state
+    trace = state.inner_states['b'].inner_state
+    test_utils.assert_trees_all_equal(adam.count, jnp.asarray(2))
+    test_utils.assert_trees_all_equal(adam.mu.w, jnp.ones((2, 3)))
+    test_utils.assert_trees_all_equal(trace.trace.b, jnp.ones(2))

@@ -7,13 +7,13 @@ import types
 from typing import NamedTuple
 from unittest import mock
 
-from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 import numpy as np
 from optax._src import base
 from optax._src import test_utils
+from optax.transforms import _freezing
 from optax.transforms import _masking
 from optax.transforms import _resolving
 
@@ -348,6 +348,14 @@ class ResolveTest(parameterized.TestCase):
       with self.assertRaisesRegex(ValueError, message):
         resolve(make_arg(axes), params)
 
+  @parameterized.parameters({}, {'freeze_mask': True, 'train_mask': True})
+  def test_exactly_one_mask_says_what_is_frozen(self, **masks):
+    with self.assertRaisesRegex(TypeError, 'exactly one'):
+      _freezing.selective_transform(base.identity(), **masks)
 
-if __name__ == '__main__':
-  absltest.main()
+  @parameterized.parameters('freeze_mask', 'train_mask')
+  def test_wrong_leaf_of_what_is_frozen(self, name):
+    mask, params = {'a': True, 'b': 'no'}, {'a': jnp.ones(1), 'b': jnp.ones(2)}
+    tx = _freezing.selective_transform(base.identity(), **{name: mask})
+    with self.assertRaisesRegex(ValueError, rf"{name}\['b'\] is 'no'"):
+      tx.init(params)

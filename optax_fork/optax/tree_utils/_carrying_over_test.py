@@ -6,7 +6,6 @@ import collections
 import re
 from typing import Any
 
-from absl.testing import absltest
 from absl.testing import parameterized
 import equinox as eqx
 import jax
@@ -318,7 +317,3 @@ class CarryOverTest(parameterized.TestCase):
     for states in ((twins, one), (one, twins)):
       with self.assertRaisesRegex(ValueError, 'two children with one key'):
         optax.tree.carry_over(*states)
-
-
-if __name__ == '__main__':
-  absltest.main()

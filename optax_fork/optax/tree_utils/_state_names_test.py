@@ -224,7 +224,3 @@ class ScheduleTest(parameterized.TestCase):
     with self.assertRaises(KeyError):
       tree.get(state, 'x')
     self.assertEqual(tree.set(state, x=3), other({'x': 3}, {'x': 3}))
-
-
-if __name__ == '__main__':
-  absltest.main()

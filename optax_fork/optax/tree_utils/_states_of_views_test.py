@@ -77,7 +77,3 @@ class StatesOfViewsTest(absltest.TestCase):
           opt, type, state, is_leaf=lambda v: isinstance(v, dict)
       )
       self.assertEqual(result.inner_state[0].params, dict)
-
-
-if __name__ == '__main__':
-  absltest.main()

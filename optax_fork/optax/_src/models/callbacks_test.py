@@ -5,7 +5,6 @@
 import ast
 import pathlib
 
-from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
@@ -103,6 +102,44 @@ def _descend_by_blocks():
   return base.GradientTransformationExtraArgs(base.init_empty_state, update_fn)
 
 
+def _finite(tx):
+  return wrappers.apply_if_finite(tx, 2)
+
+
+_TWO = {
+    'labels': lambda: _partition(_search, _search),
+    'masks': lambda: _combining.chain(_masked('a'), _masked('b')),
+    'overlap': lambda: _combining.chain(_masked('a', 'c'), _masked('b', 'c')),
+    'nested': lambda: _masking.masked(
+        _partition(_search, _search), _only('a', 'b')
+    ),
+    'in_a_label': lambda: _partition(
+        _search, lambda: _masked('b'), {'a': 'a', 'b': 'b', 'c': 'b'}
+    ),
+    'wrapped': lambda: _finite(
+        _partition(_search, lambda: _finite(_search()))
+    ),
+}
+_ONE = {
+    'one_label': lambda: _partition(_search, base.identity),
+    'nested': lambda: _masking.masked(
+        _partition(_search, base.identity), _only('a', 'b')
+    ),
+    'around_directions': lambda: _combining.chain(
+        _partition(base.identity, base.identity), _search()
+    ),
+    'label_without_params': lambda: _partition(
+        _search, _search, {'a': 'a', 'b': 'a', 'c': 'c'}
+    ),
+    'same_part': lambda: _combining.chain(_masked('a'), _masked('a')),
+    'larger': lambda: _combining.chain(_masked('a'), _masked('a', 'b')),
+    'all': lambda: _combining.chain(_masked('a'), _search()),
+    'blocks': _descend_by_blocks,
+    'values': lambda: _partition(alias.polyak_sgd, alias.polyak_sgd),
+    'gradients': lambda: _partition(*[lambda: _search('grad_fn')] * 2),
+}
+
+
 class TwoSearchesTest(parameterized.TestCase):
 
   def _update(self, tx):
@@ -115,74 +152,13 @@ class TwoSearchesTest(parameterized.TestCase):
     jax.eval_shape(step, _params())
     jax.eval_shape(jax.vmap(step), jax.tree.map(lambda x: x[None], _params()))
 
-  @parameterized.named_parameters(
-      ('labels', lambda: _partition(_search, _search)),
-      ('masks', lambda: _combining.chain(_masked('a'), _masked('b'))),
-      (
-          'overlap',
-          lambda: _combining.chain(_masked('a', 'c'), _masked('b', 'c')),
-      ),
-      (
-          'nested',
-          lambda: _masking.masked(
-              _partition(_search, _search), _only('a', 'b')
-          ),
-      ),
-      (
-          'in_a_label',
-          lambda: _partition(
-              _search,
-              lambda: _masking.masked(_search(), _only('b')),
-              {'a': 'a', 'b': 'b', 'c': 'b'},
-          ),
-      ),
-      (
-          'wrapped',
-          lambda: wrappers.apply_if_finite(
-              _partition(
-                  _search, lambda: wrappers.apply_if_finite(_search(), 2)
-              ),
-              2,
-          ),
-      ),
-  )
-  def test_error(self, make):
+  @parameterized.parameters(*_TWO)
+  def test_error(self, name):
     error = "one for 'a' and one for 'b'.*chain"
     with self.assertRaisesRegex(ValueError, error):
-      self._update(make())
+      self._update(_TWO[name]())
 
-  @parameterized.named_parameters(
-      ('one_label', lambda: _partition(_search, base.identity)),
-      (
-          'nested',
-          lambda: _masking.masked(
-              _partition(_search, base.identity), _only('a', 'b')
-          ),
-      ),
-      (
-          'around_directions',
-          lambda: _combining.chain(
-              _partition(base.identity, base.identity), _search()
-          ),
-      ),
-      (
-          'label_without_params',
-          lambda: _partition(_search, _search, {'a': 'a', 'b': 'a', 'c': 'c'}),
-      ),
-      ('same_part', lambda: _combining.chain(_masked('a'), _masked('a'))),
-      ('larger', lambda: _combining.chain(_masked('a'), _masked('a', 'b'))),
-      ('all', lambda: _combining.chain(_masked('a'), _search())),
-      ('blocks', _descend_by_blocks),
-      ('values', lambda: _partition(alias.polyak_sgd, alias.polyak_sgd)),
-      (
-          'gradients',
-          lambda: _partition(*[lambda: _search('grad_fn')] * 2),
-      ),
-  )
-  def test_one_search(self, make):
+  @parameterized.parameters(*_ONE)
+  def test_one_search(self, name):
     """The second stands still, sees the first move, or does not search."""
-    self._update(make())
-
-
-if __name__ == '__main__':
-  absltest.main()
+    self._update(_ONE[name]())

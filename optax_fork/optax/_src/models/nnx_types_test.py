@@ -11,7 +11,6 @@ import types
 from typing import Any
 from unittest import mock
 
-from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
@@ -20,7 +19,6 @@ from optax._src.models import nnx_types
 from optax._src import test_utils
 from optax import contrib
 from optax import masks
-from optax.transforms import _combining
 from optax.transforms import _masking
 
 
@@ -88,16 +86,6 @@ class NnxTypesTest(parameterized.TestCase):
     test_utils.assert_trees_all_close(updates['w'], expected)
     self.assertFalse(updates['layer']['b'].any())
 
-  def test_labels(self):
-    labels = _map_shapes(lambda x: 'sgd' if x.ndim > 1 else 'none')
-    tx = _combining.partition(
-        {'sgd': alias.sgd(1.0), 'none': alias.sgd(0.0)}, labels
-    )
-    state = tx.init(_wrap(_values()))
-    updates, _ = tx.update(_values(), state)
-    self.assertTrue((updates['w'] == -1.0).all())
-    self.assertFalse(updates['layer']['c'].any())
-
   def test_dimension_numbers(self):
     numbers = contrib.MuonDimensionNumbers()
     numbers = _map_shapes(lambda x: numbers if x.ndim > 1 else None)
@@ -151,7 +139,3 @@ class NnxTypesTest(parameterized.TestCase):
     self.assertEqual(
         nnx_types.unwrap_variables(tree), {'a': 1, 'b': None, 'c': None}
     )
-
-
-if __name__ == '__main__':
-  absltest.main()

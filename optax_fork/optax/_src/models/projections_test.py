@@ -4,7 +4,6 @@
 
 import pickle
 
-from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
@@ -61,7 +60,3 @@ class ProjectionsTest(parameterized.TestCase):
   def test_pickle(self):
     project = projections.projection_box
     self.assertIs(pickle.loads(pickle.dumps(project)), project)
-
-
-if __name__ == '__main__':
-  absltest.main()

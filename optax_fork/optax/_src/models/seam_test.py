@@ -8,7 +8,6 @@ import inspect
 import pickle
 from unittest import mock
 
-from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
@@ -27,6 +26,9 @@ def _update(updates, state, params=None):
   return jax.tree.map(lambda u, p: u - p, updates, params), state
 
 
+_MADE = base.GradientTransformation(_init, _update)
+
+
 class LiftTest(parameterized.TestCase):
 
   def test_object_that_was_not_initialised(self):
@@ -35,33 +37,17 @@ class LiftTest(parameterized.TestCase):
     with self.assertRaises(AttributeError):
       _ = function.__new__(function).name
 
-  @parameterized.named_parameters(
-      ('new', lambda: base.GradientTransformation(_init, _update)),
-      (
-          'extra_args',
-          lambda: base.GradientTransformationExtraArgs(
-              _init,
-              lambda updates, state, params=None, **extra_args: _update(
-                  updates, state, params
-              ),
+  @parameterized.parameters(
+      lambda: _MADE,
+      lambda: base.GradientTransformationExtraArgs(
+          _init,
+          lambda updates, state, params=None, **extra_args: _update(
+              updates, state, params
           ),
       ),
-      (
-          'replaced',
-          lambda: base.identity()._replace(init=_init, update=_update),
-      ),
-      (
-          'pickled',
-          lambda: pickle.loads(
-              pickle.dumps(base.GradientTransformation(_init, _update))
-          ),
-      ),
-      (
-          'mapped',
-          lambda: jax.tree.map(
-              lambda fn: fn, base.GradientTransformation(_init, _update)
-          ),
-      ),
+      lambda: base.identity()._replace(init=_init, update=_update),
+      lambda: pickle.loads(pickle.dumps(_MADE)),
+      lambda: jax.tree.map(lambda fn: fn, _MADE),
   )
   def test_raw_model(self, make_tx):
     tx = make_tx()
@@ -166,7 +152,7 @@ class LiftTest(parameterized.TestCase):
     )
 
   def test_functions_look_like_before(self):
-    tx = base.GradientTransformation(_init, _update)
+    tx = _MADE
     self.assertEqual(
         inspect.signature(tx.update), inspect.signature(_update)
     )
@@ -187,12 +173,9 @@ class LiftTest(parameterized.TestCase):
     self.assertNotEqual(tx.init, tx.update)
 
   def test_pickle_holds_the_functions_alone(self):
-    tx = base.GradientTransformation(_init, _update)
-    self.assertNotIn(b'_Wrapped', pickle.dumps(tx))
-    self.assertEqual(pickle.loads(pickle.dumps(tx)), tx)
-
-  def test_functions_can_be_pickled(self):
-    for fn in base.GradientTransformation(_init, _update):
+    self.assertNotIn(b'_Wrapped', pickle.dumps(_MADE))
+    self.assertEqual(pickle.loads(pickle.dumps(_MADE)), _MADE)
+    for fn in _MADE:
       self.assertEqual(pickle.loads(pickle.dumps(fn)), fn)
       self.assertEqual(copy.deepcopy(fn), fn)
 
@@ -231,7 +214,3 @@ class LiftTest(parameterized.TestCase):
     self.assertEmpty(jax.tree.leaves(none))
     # JAX makes nodes with leaves of any type.
     self.assertEqual(base.GradientTransformation(0, None), (0, None))
-
-
-if __name__ == '__main__':
-  absltest.main()

@@ -5,7 +5,6 @@
 import dataclasses
 import warnings
 
-from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
@@ -22,21 +21,6 @@ _STATIC = ('activation', 'dropout_rate', 'is_training', 'key')
 
 class RawUpdatesTest(parameterized.TestCase):
 
-  @parameterized.parameters(True, False)
-  def test_apply_updates_raw_model(self, jit):
-    model = raw_model_test_case.RawModel.create()
-    updates = jax.tree.map(lambda p: 2 * p, model.params())
-
-    def f(updates):
-      new_model = update.apply_updates(model, updates)
-      for name in _STATIC + ('num_steps',):
-        self.assertIs(getattr(new_model, name), getattr(model, name))
-      return new_model.params()
-
-    new_params = (jax.jit(f) if jit else f)(updates)
-    expected = jax.tree.map(lambda p: 3 * p, model.params())
-    test_utils.assert_trees_all_close(new_params, expected)
-
   def test_apply_updates_leaves_params_without_updates_alone(self):
     params = {'a': jnp.ones(2), 'b': 3, 'c': [jnp.tanh, None]}
     updates = {'a': None, 'b': None, 'c': [None, None]}
@@ -45,27 +29,6 @@ class RawUpdatesTest(parameterized.TestCase):
     self.assertEqual(new_params['b'], 3)
     self.assertIs(new_params['c'][0], jnp.tanh)
     self.assertIsNone(new_params['c'][1])
-
-  @parameterized.parameters(True, False)
-  def test_incremental_update_raw_model(self, jit):
-    old = raw_model_test_case.RawModel.create()
-    new = dataclasses.replace(
-        raw_model_test_case.RawModel.create(),
-        weight=5 * old.weight,
-        bias=5 * old.bias,
-        dropout_rate=0.3,
-    )
-
-    def f(step_size):
-      model = update.incremental_update(new, old, step_size)
-      # Leaves that are not params are not averaged.
-      for name in _STATIC + ('num_steps',):
-        self.assertIs(getattr(model, name), getattr(old, name))
-      return model.params()
-
-    new_params = (jax.jit(f) if jit else f)(0.25)
-    expected = jax.tree.map(lambda p: 2 * p, old.params())
-    test_utils.assert_trees_all_close(new_params, expected)
 
   def test_incremental_update_raw_model_and_params(self):
     model = raw_model_test_case.RawModel.create()
@@ -143,25 +106,6 @@ class RawUpdatesTest(parameterized.TestCase):
     average = update.incremental_update(new, old, 0.5)
     self.assertEqual(average['loss'], 2.0)
 
-  def test_periodic_update_keys(self):
-    make = lambda i: {
-        'w': jnp.full(2, i, jnp.float32), 'key': jax.random.key(i), 'on': True
-    }
-    for steps in (2, 3):
-      new = update.periodic_update(make(1), make(0), steps, 2)
-      expected = make(1 if steps == 2 else 0)
-      test_utils.assert_trees_all_equal(new['w'], expected['w'])
-      self.assertEqual(new['key'], expected['key'])
-
-  def test_averages_beside_texts(self):
-    make = lambda i: {'w': jnp.full(2, i), 'names': np.array([str(i)])}
-    for average, weight in (
-        (update.incremental_update(make(2.0), make(0.0), 0.5), 1),
-        (update.periodic_update(make(2.0), make(0.0), 2, 2), 2),
-    ):
-      np.testing.assert_array_equal(average['w'], [weight] * 2)
-      self.assertEqual(average['names'], ['0.0'])
-
   @parameterized.parameters(
       (0.999, jnp.bfloat16, None, 'float32`.'),
       (0.9999, jnp.float16, None, 'float32`.'),
@@ -191,7 +135,3 @@ class RawUpdatesTest(parameterized.TestCase):
   def test_periodic_update_none_for_params(self):
     with self.assertRaises(TypeError):
       update.periodic_update({'b': jnp.ones(2)}, {'b': None}, 1, 1)
-
-
-if __name__ == '__main__':
-  absltest.main()

@@ -1,12 +1,12 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tests for methods in `views.py`."""
+"""Tests for methods in `views.py`, and for line searches on views."""
 
+import dataclasses
 import functools
 import inspect
 from unittest import mock
 
-from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
@@ -15,6 +15,7 @@ from optax._src import alias
 from optax._src import base
 from optax._src import linesearch
 from optax._src.models import callbacks
+from optax._src.models import raw_model_test_case
 from optax._src.models import views
 from optax._src import test_utils
 from optax._src import update
@@ -23,6 +24,7 @@ from optax.transforms import _combining
 from optax.transforms import _freezing
 from optax.transforms import _layouts
 from optax.transforms import _masking
+import optax.tree
 
 _HOLE = _masking.MaskedNode()
 
@@ -242,7 +244,7 @@ def _network_loss(params, x):
   return ((output - jnp.sin(x.sum(-1, keepdims=True))) ** 2).mean()
 
 
-def _train(optimizer, params, loss, mode, steps=4):
+def _train(optimizer, params, loss):
   value_and_grad = linesearch.value_and_grad_from_state(loss)
   x = np.sin(np.arange(24.0, dtype=np.float32)).reshape(8, 3)
 
@@ -254,26 +256,21 @@ def _train(optimizer, params, loss, mode, steps=4):
     )
     return (update.apply_updates(params, updates), state), value
 
-  carry, values = (params, optimizer.init(params)), []
-  if mode == 'scan':  # It checks that the structure of the state is stable.
-    (params, _), values = jax.lax.scan(step, carry, length=steps)
-    return params, values
-  step = jax.jit(step) if mode == 'jit' else step
-  for _ in range(steps):
-    carry, value = step(carry, None)
-    values.append(value)
-  return carry[0], np.stack(values)
+  # A scan checks that the structure of the state is stable.
+  carry = params, optimizer.init(params)
+  (params, _), values = jax.lax.scan(step, carry, length=4)
+  return params, values
 
 
 @functools.cache
-def _train_only_layer2(ls, steps=4):
+def _train_only_layer2(ls):
   """Trains a function of the second layer, with which all must agree."""
 
   def loss(layer2, x):
     return _network_loss(NETWORK | {'layer2': layer2}, x)
 
   optimizer = alias.lbfgs(linesearch=LINESEARCHES[ls]())
-  return _train(optimizer, NETWORK['layer2'], loss, 'scan', steps)
+  return _train(optimizer, NETWORK['layer2'], loss)
 
 
 class ParamsOfAViewTest(parameterized.TestCase):
@@ -319,33 +316,93 @@ class ParamsOfAViewTest(parameterized.TestCase):
 
 class TrainViewsTest(parameterized.TestCase):
 
-  def _check(self, freezer, ls, mode, steps):
+  @parameterized.parameters(
+      *((freezer, 'backtracking') for freezer in FREEZERS), ('masked', 'zoom')
+  )
+  def test_train_network(self, freezer, ls):
     optimizer = FREEZERS[freezer](alias.lbfgs(linesearch=LINESEARCHES[ls]()))
-    params, values = _train(optimizer, NETWORK, _network_loss, mode, steps)
+    params, values = _train(optimizer, NETWORK, _network_loss)
     test_utils.assert_trees_all_equal(params['layer1'], NETWORK['layer1'])
     self.assertLess(values[-1], 0.5 * values[0])
 
-    expected_params, expected_values = _train_only_layer2(ls, steps)
+    expected_params, expected_values = _train_only_layer2(ls)
     test_utils.assert_trees_all_close(values, expected_values, rtol=1e-4)
     test_utils.assert_trees_all_close(
         params['layer2'], expected_params, rtol=1e-4, atol=1e-5
     )
 
-  @parameterized.product(freezer=list(FREEZERS), ls=list(LINESEARCHES))
-  def test_train_network(self, freezer, ls):
-    self._check(freezer, ls, 'scan', steps=4)
-
-  @parameterized.product(mode=('eager', 'jit'), ls=list(LINESEARCHES))
-  def test_train_network_in_a_loop(self, mode, ls):
-    self._check('masked', ls, mode, steps=2)
-
   def test_freeze_all(self):
     """The optimizer sees a view that has no leaves at all."""
     for optimizer in (alias.lbfgs(), _layouts.flatten(alias.lbfgs())):
       optimizer = _freezing.selective_transform(optimizer, freeze_mask=True)
-      params, _ = _train(optimizer, NETWORK, _network_loss, 'scan', 2)
+      params, _ = _train(optimizer, NETWORK, _network_loss)
       test_utils.assert_trees_all_equal(params, NETWORK)
 
 
-if __name__ == '__main__':
-  absltest.main()
+class LinesearchViewsTest(parameterized.TestCase):
+
+  @parameterized.parameters(('zoom', 'masked'), ('backtracking', 'flatten'))
+  def test_value_and_grad_from_state_of_a_view(self, ls, wrapper):
+    """The state holds the gradient of a view, the user needs all of it."""
+    tx = _combining.chain(alias.sgd(1.0), LINESEARCHES[ls]())
+    if wrapper == 'masked':
+      tx = _masking.masked(tx, {'a': True, 'b': False})
+    else:
+      tx = _layouts.flatten(tx)
+    params = {'a': jnp.ones(2), 'b': jnp.ones((2, 2))}
+
+    def fn(params, x):
+      return jnp.sum(params['a'] ** 2) + x * jnp.sum(params['b'] ** 2)
+
+    value_and_grad = linesearch.value_and_grad_from_state(fn)
+    state = tx.init(params)
+    for _ in range(2):
+      for get in (value_and_grad, jax.jit(value_and_grad)):
+        value, grad = get(params, x=3.0, state=state)
+        expected = jax.value_and_grad(fn)(params, x=3.0)
+        test_utils.assert_trees_all_close((value, grad), expected)
+      _, state = tx.update(
+          grad, state, params, value=value, grad=grad, value_fn=fn, x=3.0
+      )
+      # What is stored is not the value at these params.
+      params = {'a': params['a'], 'b': 2.0 * params['b']}
+
+  def test_value_and_grad_from_state_with_a_mask_of_all(self):
+    """If a view leaves nothing out, what is stored is used."""
+    tx = _masking.masked(alias.lbfgs(), True)
+    params, fn = jnp.array([1.0, 2.0]), lambda p: jnp.sum(p**2)
+    state = tx.init(params)
+    updates, state = tx.update(
+        params, state, params, value=5.0, grad=params, value_fn=fn
+    )
+    params = update.apply_updates(params, updates)
+    other_fn = lambda p: jnp.sum(p**3) + 7.0
+    value_and_grad = linesearch.value_and_grad_from_state(other_fn)
+    test_utils.assert_trees_all_close(
+        value_and_grad(params, state=state), jax.value_and_grad(fn)(params)
+    )
+
+
+class LinesearchRawModelsTest(parameterized.TestCase):
+
+  def test_value_and_grad_from_state_of_raw_model(self):
+    model = raw_model_test_case.RawModel.create()
+    loss = lambda model, scale, *, offset: scale * model.loss() + offset
+    value_and_grad = linesearch.value_and_grad_from_state(loss)
+    state = alias.lbfgs().init(model)
+    with self.subTest('computed'):
+      value, grad = value_and_grad(model, 2.0, state=state, offset=1.0)
+      self.assertAlmostEqual(value, 2.0 * model.loss() + 1.0)
+      expected = jax.tree.map(lambda g: 2.0 * g, model.grads())
+      test_utils.assert_trees_all_close(grad, expected)
+    with self.subTest('stored'):
+      state = optax.tree.set(state, value=3.0, grad=grad)
+      value, grad = value_and_grad(model, 7.0, state=state, offset=1.0)
+      self.assertEqual(value, 3.0)
+      test_utils.assert_trees_all_close(grad, expected)
+    with self.subTest('stored, without the gradient of a param'):
+      part = dataclasses.replace(grad, bias=None)
+      state = optax.tree.set(state, grad=part)
+      value, grad = value_and_grad(model, 7.0, state=state, offset=1.0)
+      self.assertEqual(value, 3.0)
+      test_utils.assert_trees_all_close(grad, part)

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests for updates of leaves that are not params."""
 
-from absl.testing import absltest
+import dataclasses
+import functools
+import warnings
+
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
@@ -11,10 +14,10 @@ from optax._src import alias
 from optax._src import base
 from optax._src import combine
 from optax._src import lookahead as _lookahead
+from optax._src.models import raw_model_test_case
 from optax._src import test_utils
 from optax._src import update
 from optax.transforms import _accumulation
-from optax.transforms import _clipping
 from optax.transforms import _combining
 from optax.transforms import _masking
 
@@ -41,34 +44,27 @@ def _tree(n):
   return {'w': jnp.arange(3.0), 'b': jnp.ones(2), 'n': n}
 
 
-def _train(tx, state, n, gives_params):
+def _train(tx, state, n):
   """Makes four steps with an update for an integer, or None for None."""
   params = _tree(None if n is None else jnp.array([3, 4]))
   updates = None
   for _ in range(4):
-    args = (params,) if gives_params else ()
-    updates, state = tx.update(_tree(n), state, *args)
+    updates, state = tx.update(_tree(n), state)
     params = update.apply_updates(params, updates)
   return params, updates, state
 
 
 class SetAsideTest(parameterized.TestCase):
 
-  @parameterized.product(
-      [
-          {'kind': 'integers', 'gives_params': True},
-          {'kind': 'float0', 'gives_params': True},
-          {'kind': 'float0', 'gives_params': False},
-      ],
-      name=list(_OPTIMIZERS),
-  )
-  def test_update_goes_through(self, name, kind, gives_params):
-    tx, n = _OPTIMIZERS[name](), _UPDATES[kind]()
+  @parameterized.parameters(*_OPTIMIZERS)
+  def test_float0_goes_through_without_params(self, name):
+    """What an update for an integer is like tells enough."""
+    tx, n = _OPTIMIZERS[name](), _UPDATES['float0']()
     state = tx.init(_tree(jnp.array([3, 4])))
-    params, updates, new_state = _train(tx, state, n, gives_params)
+    params, updates, new_state = _train(tx, state, n)
     self.assertIs(updates['n'], n)
     np.testing.assert_array_equal(params.pop('n'), [3, 4])
-    expected, _, expected_state = _train(tx, state, None, gives_params)
+    expected, _, expected_state = _train(tx, state, None)
     del expected['n']
     test_utils.assert_trees_all_equal(params, expected)
     test_utils.assert_trees_all_equal(new_state, expected_state)
@@ -86,30 +82,6 @@ class SetAsideTest(parameterized.TestCase):
     with self.assertRaises(TypeError):
       tx.update(tree, state)
     tx.update(tree, state, tree)
-
-  @parameterized.parameters(
-      # 0.2.8 and the fork give -0.1 for the float.
-      (lambda: alias.sgd(0.1), -0.1),
-      (lambda: _clipping.clip(0.5), 0.5),
-      (base.set_to_zero, 0.0),
-      (lambda: _masking.masked(base.set_to_zero(), {'b': True, 'w': False,
-                                                    'n': False}), 0.0),
-      # 0.2.8 gives -0.1, but here `init` makes no state for the float.
-      (lambda: alias.sgd(0.1, momentum=0.9), TypeError),
-      (lambda: alias.adam(0.1), TypeError),
-  )
-  def test_python_float_of_a_raw_model(self, make, expected):
-    tx = make()
-    params = {'w': jnp.ones(2), 'b': 0.5, 'n': 3}
-    grads = {'w': jnp.ones(2), 'b': 1.0, 'n': 0}
-    state = tx.init(params)
-    if expected is TypeError:
-      with self.assertRaises(TypeError):
-        tx.update(grads, state, params)
-      return
-    updates, _ = tx.update(grads, state, params)
-    np.testing.assert_allclose(updates['b'], expected)
-    self.assertIs(updates['n'], grads['n'])
 
   def test_python_float_that_the_state_has(self):
     """The float of a raw model is trained if `init` got it as a param."""
@@ -175,14 +147,6 @@ class SetAsideTest(parameterized.TestCase):
     with self.assertRaises(TypeError):
       tx.update(model, tx.init(model), model)
 
-  def test_jit(self):
-    tx = alias.adam(0.1)
-    params, grads = _tree(jnp.array([3, 4])), _tree(jnp.zeros(2, jnp.int32))
-    state = tx.init(params)
-    updates, _ = jax.jit(tx.update)(grads, state, params)
-    np.testing.assert_array_equal(updates['n'], [0, 0])
-    self.assertEqual(updates['n'].dtype, jnp.int32)
-
   def test_params_that_are_none(self):
     """What was filtered by hand has no update: `update` fails as before."""
     tx = alias.adam(0.1)
@@ -208,6 +172,29 @@ class SetAsideTest(parameterized.TestCase):
     updates, _ = tx.update(grads, tx.init(params), params)
     self.assertEqual(updates, (grads['w'], None))
 
+  def test_init_warns_of_python_floats_that_are_left_out(self):
+    params = {'w': jnp.ones(2), 'n': 3, 'rates': [0.5]}
+    with self.assertWarnsRegex(UserWarning, "no state for 0.5 at 'rates/0'"):
+      alias.adam(0.1).init(params)
+    with warnings.catch_warnings():
+      warnings.simplefilter('error')
+      alias.adam(0.1).init({'w': jnp.ones(2), 'rates': [0.5]})
+      alias.adam(0.1).init({'n': 3, 'rates': [0.5]})  # It is a param.
+      # What a module has is a setting.
+      model = raw_model_test_case.RawModel.create()
+      alias.adam(0.1).init(dataclasses.replace(model, dropout_rate=[0.1]))
 
-if __name__ == '__main__':
-  absltest.main()
+  @parameterized.parameters(
+      _accumulation.skip_not_finite,
+      functools.partial(_accumulation.skip_large_updates, max_squared_norm=9),
+  )
+  def test_updates_of_integers_do_not_decide_to_skip(self, should_skip):
+    zero = np.zeros((), jax.dtypes.float0)
+    for w, expected in ((2.0, False), (np.inf, True)):
+      updates = {'w': jnp.full(2, w), 'n': None}
+      wanted = should_skip(updates, 0, None)
+      self.assertEqual(wanted[0], expected)
+      for n, params in ((zero, None), (zero, {'w': updates['w'], 'n': 3}),
+                        (jnp.array(50), {'w': updates['w'], 'n': 3})):
+        found = should_skip(updates | {'n': n}, 0, params)
+        test_utils.assert_trees_all_equal(found, wanted)
