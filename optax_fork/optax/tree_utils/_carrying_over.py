@@ -3,6 +3,7 @@
 """Carry a state over: it goes on whole, or it starts fresh."""
 
 import dataclasses
+import itertools
 import reprlib
 from typing import Any
 
@@ -107,7 +108,7 @@ def _find_states(old: Any, new: Any, keys: Any = ()) -> Any:
     # A NamedTuple may be a user's state; a model may have a new class.
     is_named = lambda n: hasattr(n, '_fields') and not views.is_masked(n)
     for place, a, b, error in tree_differences.walk(x, y, _is_state, path):
-      if error and is_named(a) and is_named(b):
+      if error and (is_named(a) and is_named(b) or _has_no_keys(a, b)):
         raise _is_another(place, b, a)
     if views.is_partition_state(x) and jax.tree.leaves((x, y)):
       path += (jax.tree_util.GetAttrKey('inner_states'),)
@@ -117,6 +118,13 @@ def _find_states(old: Any, new: Any, keys: Any = ()) -> Any:
       place = path + (jax.tree_util.DictKey(label),)
       places = [*_find_states(olds.get(label), news.get(label), place)]
       yield from places if len(partitions) == 1 else ()
+
+
+def _has_no_keys(*nodes: Any) -> bool:
+  """Whether nodes have equally many children, which only static data name."""
+  a, b = ([k for k, _ in tree_differences.open_node(n)[0]] for n in nodes)
+  key = jax.tree_util.FlattenedIndexKey
+  return a == b and any(isinstance(k, key) for k in itertools.chain(*a))
 
 
 def _is_state(x: Any) -> bool:
@@ -158,6 +166,11 @@ def _is_another(path: Any, old: Any, new: Any) -> ValueError:
         'which is of another optimizer. Give both the labels'
         f' {reprlib.repr([*partition.inner_states])}: a state without labels'
         ' goes on as `optax.PartitionState({LABEL: optax.MaskedState(old)})`.'
+    )
+  elif _has_no_keys(old, new):
+    why = (
+        'whose children have no keys, and whose static data differ. Register'
+        ' the class by `jax.tree_util.register_pytree_with_keys`.'
     )
   elif is_same and level(old) != level(new):
     why = (

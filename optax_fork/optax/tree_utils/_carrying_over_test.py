@@ -25,6 +25,17 @@ _Squares = collections.namedtuple('Squares', 'acc', module='mine')
 _Wrapper = collections.namedtuple('Wrapper', ('number', 'inner'), module='mine')
 
 
+class _Keyless(dict):
+  """A dict whose keys are static data."""
+
+
+jax.tree_util.register_pytree_node(
+    _Keyless,
+    lambda node: (tuple(node.values()), tuple(node)),
+    lambda keys, children: _Keyless(zip(keys, children)),
+)
+
+
 @jax.tree_util.register_pytree_with_keys_class
 class _Twins(list):
   tree_flatten_with_keys = lambda self: ([('x', child) for child in self], None)
@@ -91,6 +102,14 @@ class CarryOverTest(parameterized.TestCase):
     self.assertLen(found.dropped, 1)  # Its count.
     self.assertLen(found.carried, len(jax.tree.leaves(old)) - 1)
     self.assertRegex(repr(found), f'fresh +{place}inner_states/head +3')
+
+  def test_children_that_only_static_data_name(self):
+    """Their places are not their names."""
+    old = _ADAM.init(_Keyless(a=jnp.ones(2), b=jnp.zeros(2)))
+    self.assertLen(optax.tree.carry_over(old, old).carried, 5)
+    new = _ADAM.init(_Keyless(b=jnp.ones(2), c=jnp.zeros(2)))
+    with self.assertRaisesRegex(ValueError, "^At '0/mu', .* have no keys"):
+      optax.tree.carry_over(old, new)
 
   def test_labels_in_a_label(self):
     """As behind a clip in `selective_transform`."""

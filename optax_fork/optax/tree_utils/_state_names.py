@@ -9,6 +9,7 @@ from typing import Any, Optional
 
 import jax
 from optax._src import tree_differences
+from optax._src.models import leaf_kinds
 from optax._src.models import views
 
 _BY_PATH = 'lambda path, _: jax.tree_util.keystr(path) == PATH'
@@ -125,11 +126,15 @@ def _check_found(
         ' schedule: its state takes the same `inner_state`. To set only the'
         ' state of the schedule, choose it with `filtering`.'
     )
-  # A param may be called so, too, in moments.
-  tops = [x for x in found if not any(_is_below(x[0], y) for y, _ in found)]
+  # A param may be called so, too, in moments. A class is one of states.
+  fields = [(p, x) for p, x in found if type(x).__name__ != name]
+  tops = [x for x in fields if not any(_is_below(x[0], y) for y, _ in found)]
+  of_params = lambda x: [*map(leaf_kinds.can_have_gradient, jax.tree.leaves(x))]
+  differ = lambda x, y: (
+      not views.same_layout(x, y) or of_params(x) != of_params(y)
+  )
   for (path, x), (other, y) in itertools.product(tops, tops):
-    is_inside = not filtering and _is_below(path[:-1], other[:-1])
-    if is_inside and not views.same_layout(x, y):
+    if _is_below(path[:-1], other[:-1]) and differ(x, y):
       raise ValueError(
           f'{name!r} is {tree_differences.show(x, values=False)} at'
           f' {jax.tree_util.keystr(path)} and'

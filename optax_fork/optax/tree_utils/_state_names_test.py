@@ -33,6 +33,9 @@ class _Keyless(dict):
     return cls(zip(keys, children))
 
 
+_Sized = collections.namedtuple('_Sized', 'count')
+
+
 class StateNamesTest(absltest.TestCase):
 
   def test_name_that_is_not_there(self):
@@ -164,17 +167,29 @@ class ScheduleTest(parameterized.TestCase):
     self.assertEqual(new[0].nu, {'net': {name: 4}})
     self.assertEqual(new[0].count, 0)
 
-  def test_param_at_the_root_with_the_name_of_a_count(self):
+  @parameterized.named_parameters(
+      ('array', {'count': jnp.ones(2)}, r"float32\[2\] at .*mu\['count'\]"),
+      ('scalar', {'count': jnp.ones(())}, r"float32\[\] at .*mu\['count'\]"),
+      ('tuple', [_Sized(jnp.ones(()))], r'float32\[\] at .*mu\[0\]_Sized.count'),
+  )
+  def test_param_that_could_be_a_count(self, params, place):
     """It is not set along with the count of the state that it is in."""
-    state = alias.adam(0.1).init({'count': jnp.ones(2)})
-    with self.assertRaisesRegex(
-        ValueError, r"'count' is float32\[2\] at .*mu\['count'\] and"
-        r' int32\[\] at \[0\]ScaleByAdamState.count. .*tree.set\(state, lambda'
-    ):
-      tree.set(state, count=4)
+    state = alias.adam(0.1).init(params)
+    is_array = lambda _, value: isinstance(value, jax.Array)
+    error = f"'count' is {place} and int32.* at .*AdamState.count. .*state, lam"
+    for args in ((), (is_array,)):
+      with self.assertRaisesRegex(ValueError, error):
+        tree.set(state, *args, count=4)
     new = tree.set(state, lambda path, _: len(path) == 2, count=4)
-    self.assertEqual(new[0].count, 4)
-    self.assertIs(new[0].mu['count'], state[0].mu['count'])
+    self.assertEqual(new[0], state[0]._replace(count=4))
+
+  def test_states_of_a_class_at_several_depths(self):
+    trace = transform.trace(0.9)
+    mask = {'w': True, 'b': False}
+    tx = combine.chain(trace, _masking.masked(trace, mask))
+    state = tx.init({'w': jnp.ones(2), 'b': jnp.ones(1)})
+    found = tree.set(state, TraceState=None)
+    self.assertEqual(found, (None, _masking.MaskedState(None)))
 
   def test_one_of_both(self):
     """A filter chooses it, as in 0.2.8."""
