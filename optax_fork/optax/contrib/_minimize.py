@@ -37,7 +37,8 @@ class MinimizeStatus(enum.IntEnum):
     STEPS_USED_UP: it took ``max_steps`` steps.
     SMALL_GRADIENT: no element of the gradient is above ``gtol``.
     FLAT: the loss does not fall any more, see ``ftol``.
-    SEARCH_FAILED: a search found no decrease, even with an empty memory.
+    SEARCH_FAILED: a search found no decrease, even with an empty memory, or ten
+      steps lowered neither the loss nor the slope.
     NOT_FINITE: the loss or its gradient is not finite at the start, or where a
       step would have to go.
   """
