@@ -13,7 +13,7 @@ _STYLES = {
     engine.FORK: dict(color='#0072B2', marker='o', capsize=2),
     engine.PRISTINE: dict(color='#000000', marker='s', capsize=2),
 }
-_GROUP = 'lbfgs compile'
+_NAME = 'lbfgs_compile.png'
 
 
 def _errors(quartiles: list[float]) -> tuple[float, float]:
@@ -56,13 +56,12 @@ def _compiles(records: list[engine.Record]) -> figure.Figure:
   return drawn
 
 
-def draw(records: list[engine.Record], directory: pathlib.Path) -> list[str]:
-  """Writes the pictures that there are cases for, and returns their names."""
-  records = [r for r in records if r['name'].startswith(f'{_GROUP}/')]
+def draw(records: list[engine.Record], directory: pathlib.Path) -> str:
+  """Writes the picture and returns its name, '' without cases of it."""
+  records = [r for r in records if r['name'].startswith('lbfgs compile/')]
   if not records:
-    return []
-  name = f'{_GROUP.replace(" ", "_")}.png'
+    return ''
   # Without matplotlib's version the same results are the same file.
   drawn = _compiles(records)
-  drawn.savefig(directory / name, dpi=100, metadata={'Software': None})
-  return [name]
+  drawn.savefig(directory / _NAME, dpi=100, metadata={'Software': None})
+  return _NAME

@@ -138,14 +138,13 @@ def _of_group(records: list[engine.Record]) -> list[str]:
   return _table(*([row[i] for i in kept] for row in rows))
 
 
-def _markdown(results: dict[str, Any], pictures: list[str]) -> str:
-  """Returns the report, given the names of pictures."""
+def _markdown(results: dict[str, Any], picture: str) -> str:
+  """Returns the report, given the name of the picture, if there is one."""
   lines = ['# Results', '']
   if results['quick']:
     lines += ['A quick run, of small sizes: the numbers mean nothing.', '']
   lines += cost(results)
-  for picture in pictures:
-    lines += ['', f'![{picture}]({picture})']
+  lines += ['', f'![compile time]({picture})'] if picture else []
   facts = dict(results['environment'])
   versions = facts.pop('versions')
   facts |= {'rounds': f'at most {results["rounds"]}'} | versions

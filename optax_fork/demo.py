@@ -10,8 +10,9 @@ Example: python -m optax_fork demo --save results
 """
 
 import argparse
+import collections
+import itertools
 import pathlib
-import types
 from typing import Any, Iterator
 
 import optax_fork
@@ -27,11 +28,13 @@ try:
   from optax import masks  # Only the fork has them.
   from sklearn import datasets
 except ImportError as missing:
-  way_out = 'Run `pip install ".[demo]"` in a checkout of the fork.'
-  raise optax_fork.ForkError(f'{missing}. {way_out}') from missing
+  raise optax_fork.ForkError(
+      f'{missing}. Run `pip install ".[demo]"` in a checkout of the fork.'
+  ) from missing
 
 _STEPS, _FEW, _DECAY = 600, 20, 1.0
 _MODEL = eqx.nn.MLP(64, 10, 128, depth=2, key=jax.random.key(0))
+_Run = collections.namedtuple('_Run', 'label curve model')
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,17 +46,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
   args.save.mkdir(parents=True, exist_ok=True)
-  data, path = datasets.load_digits(return_X_y=True), args.save / 'demo.png'
-  both = optax, pristine.load()
+  path, both = args.save / 'demo.png', (optax, pristine.load())
   print(f'AdamW, {_STEPS} steps, and the norm of the weights:')
   params = masks.params(_MODEL)
   given = {'mask module': _is_weight(params), 'mask function': _is_weight}
-  module, function, failed, upstream = _runs(_decay, data, given, *both)
-  (free,) = _runs(_decay, data, {'no decay': None}, optax)
+  module, function, failed, upstream = _runs(_decay, given, *both)
+  (free,) = _runs(_decay, {'no decay': None}, optax)
   print(f'L-BFGS, {_FEW} steps from the first model, and the loss:')
   start = module.model
   given = {'raw model': start, 'filtered model': masks.params(start)}
-  raw, filtered, *others = _runs(_tune, data, given, *both)
+  raw, filtered, *others = _runs(_tune, given, *both)
   for what, *pair in (
       ('the fork, mask module and mask function', start, function.model),
       ('mask function of Optax, no decay', upstream.model, free.model),
@@ -62,39 +64,37 @@ def run(args: argparse.Namespace) -> None:
   ):
     same = eqx.tree_equal(*map(masks.params, pair))
     print(f'{what}: {"the same bits" if same else "different"}')
-  acts = (module, function, free, upstream, failed), (raw, filtered, *others)
+  decayed = [module, function, free, upstream, failed]
+  canvas = _draw(decayed, [raw, filtered, *others])
   # No version of matplotlib: the same run is the same picture.
-  _draw(*acts).savefig(path, dpi=120, metadata={'Software': None})
+  canvas.savefig(path, dpi=120, metadata={'Software': None})
   print(f'saved: {path.resolve()}')
 
 
 def _runs(
-    train: Any, data: Any, choices: dict[str, Any], *libraries: Any
-) -> Iterator[Any]:
-  """Yields what to say of each run, with its curve and model, if it has any."""
-  images, labels = (data[0] / 16).astype(np.float32), data[1]
+    train: Any, choices: dict[str, Any], *libraries: Any
+) -> Iterator[_Run]:
+  """Trains with each library and choice, says how it went, and yields it."""
+  images, labels = datasets.load_digits(return_X_y=True)
+  images = (images / 16).astype(np.float32)
   order = np.random.default_rng(0).permutation(len(labels))
-  fifth = len(order) // 5
-  some, rest = order[:fifth], order[fifth:]  # The first are for tests.
-  for library in libraries:
+  test, rest = np.split(order, [len(order) // 5])
+  for library, (choice, given) in itertools.product(libraries, choices.items()):
     name = 'the fork' if library is optax else f'Optax {pin.version()}'
-    for choice, given in choices.items():
-      label = f'{name}, {choice}'
-      try:
-        curve, model = train(library, images[rest], labels[rest], given)
-      except (AttributeError, TypeError, ValueError) as error:
-        if library is optax:
-          raise
-        label += f': {type(error).__name__}'  # What the demo is to show.
-        print(label, *str(error).splitlines()[:1], sep='\n    ', flush=True)
-        yield types.SimpleNamespace(label=label, curve=[], model=None)
-        continue
-      right = jax.vmap(model)(images[some]).argmax(-1) == labels[some]
-      accuracy = f'{np.mean(right):.1%}'
-      label += f' (test accuracy {accuracy})'
-      print(f'{label}: from {curve[0]:.3g} to {curve[-1]:.3g}', flush=True)
-      shown = dict(label=label, curve=curve, accuracy=accuracy)
-      yield types.SimpleNamespace(**shown, model=model)
+    label = f'{name}, {choice}'
+    try:
+      curve, model = train(library, images[rest], labels[rest], given)
+    except (AttributeError, TypeError, ValueError) as error:
+      if library is optax:
+        raise
+      label += f': {type(error).__name__}'  # What the demo is to show.
+      print(label, *str(error).splitlines()[:1], sep='\n    ', flush=True)
+      yield _Run(label, [], None)
+      continue
+    right = jax.vmap(model)(images[test]).argmax(-1) == labels[test]
+    label += f' (test accuracy {np.mean(right):.1%})'
+    print(f'{label}: from {curve[0]:.3g} to {curve[-1]:.3g}', flush=True)
+    yield _Run(label, curve, model)
 
 
 def _is_weight(params: Any) -> Any:
@@ -156,37 +156,31 @@ def _tune(library: Any, images: Any, labels: Any, params: Any):
   return np.array([*losses, loss(params)]), eqx.combine(params, _MODEL)
 
 
-def _draw(decayed: tuple[Any, ...], tuned: tuple[Any, ...]) -> figure.Figure:
+def _draw(decayed: list[_Run], tuned: list[_Run]) -> figure.Figure:
   """Returns both acts, side by side."""
   canvas = figure.Figure(figsize=(12, 5), layout='constrained')
   canvas.suptitle(f'Handwritten digits, the fork and Optax {pin.version()}')
   left, right = canvas.subplots(1, 2)
+  for axes, runs in (left, decayed), (right, tuned):
+    for number, shown in enumerate(runs):
+      # Some curves lie upon each other: dashed ones show on wide ones.
+      style = {'ls': '--'} if number % 2 else {'lw': 5, 'alpha': 0.5}
+      style = style if shown.model else {'ls': ' '}
+      axes.plot(shown.curve, label=shown.label, **style)
+    axes.grid(alpha=0.3)
+    axes.legend()
   left.set(
       title=f'AdamW, weight decay {_DECAY} on the weights of an Equinox'
       ' MLP\ninject_hyperparams(adamw)(learning_rate=schedule, mask=…)',
-      xlabel='training step',
+      xlabel='step',
       ylabel='L2 norm of the decayed parameters (weights)',
+      ylim=(0, None),
   )
   right.set(
-      title='L-BFGS, first layer frozen: it overfits the training digits\ntest'
-      f' accuracy {decayed[0].accuracy} before, {tuned[0].accuracy} after',
+      title='L-BFGS from there, first layer frozen: it overfits',
       xlabel='step',
       xticks=range(0, _FEW + 1, 5),
       ylabel='mean cross entropy of the training digits',
       yscale='log',
   )
-  # Some curves lie upon each other: dashed ones show on wide ones.
-  styles = ({'lw': 5, 'alpha': 0.5}, {'ls': '--'}) * 2
-  for axes, runs, colors, place in (
-      (left, decayed, ('C0', 'C0', '0.6', 'C3'), 'lower right'),
-      (right, tuned, ('C0', 'C0', 'C3', 'C3'), 'lower left'),
-  ):
-    for one, color, style in zip(runs, (*colors, 'C1'), (*styles, {})):
-      style = style if one.model else {'ls': ' '}
-      axes.plot(one.curve, label=one.label, color=color, **style)
-    axes.margins(x=0.01)
-    axes.grid(alpha=0.3)
-    axes.spines[['top', 'right']].set_visible(False)
-    axes.legend(loc=place)
-  left.set_ylim(bottom=0)
   return canvas
