@@ -43,6 +43,7 @@ class _Twins(list):
 
 
 class _Net(eqx.Module):
+  __module__ = 'mine'
   first: Any
   second: Any
 
@@ -199,7 +200,8 @@ class CarryOverTest(parameterized.TestCase):
         optax.tree.carry_over(init(dtype), init(jnp.float16))
 
   def test_models_of_other_classes(self):
-    other = type('Other', (_Net,), {'__annotations__': {'third': Any}})
+    fields = {'__annotations__': {'third': Any}, '__module__': 'mine'}
+    other = type('Other', (_Net,), fields)
     init = lambda params: _train(_ADAM, params)
     old = init(_Net(jnp.ones(2), [jnp.ones(3)]))
     new = init(other(jnp.ones(2), (jnp.ones(3),), optax.MaskedNode()))
