@@ -88,10 +88,9 @@ class PickTest(parameterized.TestCase):
       lambda fn: optax.selective_transform(_SGD, train_mask=fn),
       lambda fn: optax.partition({True: _SGD, False: _ZERO}, fn),
   )
-  def test_function_of_the_user_gets_the_updates(self, make):
+  def test_function_of_the_user_gets_the_updates_once(self, make):
     got = []
     tx = make(lambda tree: [got.append(tree), True][1])
     updates, params = jnp.ones(2), jnp.zeros(2)
     tx.update(updates, tx.init(params), params)
-    self.assertIs(got[0], params)
-    self.assertIs(got[-1], updates)
+    self.assertEqual(list(map(id, got)), [id(params), id(updates)])

@@ -47,15 +47,6 @@ def _sgd_with_state():
 
 class MaskedModelsTest(parameterized.TestCase):
 
-  def test_prefix_mask_of_callable_pytree(self):
-    params = [_Module(jnp.ones((2, 3)), (jnp.ones(2), jnp.ones(3)))] * 3
-    mask = [True, False, _Module(False, True)]
-    tx = _masking.masked(transform.scale(-1.0), mask)
-    updates, _ = tx.update(params, tx.init(params))
-    negated = jax.tree.map(jnp.negative, params[0])
-    expected = [negated, params[0], _Module(params[0].w, negated.b)]
-    test_utils.assert_trees_all_equal(updates, expected)
-
   @parameterized.parameters(True, False)
   def test_nested_callable_pytree(self, use_fn):
     # With w masked by the outer mask and b never there, no leaf is left.
@@ -77,22 +68,6 @@ class MaskedModelsTest(parameterized.TestCase):
       test_utils.assert_trees_all_equal(
           updates, jax.tree.map(lambda g: -g, grads)
       )
-
-  def test_mask_fn_is_called_once(self):
-    calls = []
-
-    def mask_fn(params):
-      calls.append(params)
-      return True
-
-    params, updates = {'a': jnp.ones(2)}, {'a': jnp.zeros(2)}
-    tx = _masking.masked(transform.scale(-1.0), mask_fn)
-    state = tx.init(params)
-    self.assertLen(calls, 1)
-    self.assertIs(calls[0], params)
-    tx.update(updates, state, params)
-    self.assertLen(calls, 2)
-    self.assertIs(calls[1], updates)
 
   def test_mask_adds_no_operations(self):
     params = _Module(jnp.ones((2, 3)), jnp.ones(2))

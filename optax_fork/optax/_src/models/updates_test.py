@@ -132,6 +132,12 @@ class RawUpdatesTest(parameterized.TestCase):
     if way:
       self.assertIn(f'accumulator_dtype=jnp.{way}', str(caught[0].message))
 
+  def test_traced_decay(self):
+    init = lambda decay: _accumulation.ema(decay).init(jnp.bfloat16(0))
+    with warnings.catch_warnings():
+      warnings.simplefilter('error')
+      jax.eval_shape(init, 0.999)
+
   def test_periodic_update_none_for_params(self):
     with self.assertRaises(TypeError):
       update.periodic_update({'b': jnp.ones(2)}, {'b': None}, 1, 1)
