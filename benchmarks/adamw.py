@@ -132,14 +132,14 @@ def _raw(measure: str, layers: int, width: int, kind: str) -> engine.Ready:
 
 def _case(measure: str, layout: Layout, kind: str) -> engine.Case:
   """Returns one case, of the fork and pristine."""
-  candidate = functools.partial(functools.partial, _ready, measure, layout)
-  libraries = (engine.FORK, engine.PRISTINE)
-  candidates = {library: candidate(library, kind) for library in libraries}
+  candidates = {
+      library: functools.partial(_ready, measure, layout, library, kind)
+      for library in (engine.FORK, engine.PRISTINE)
+  }
   name = f'adamw overhead/{measure}/{layout.name}/{kind}'
-  if kind == 'injected':
-    name = f'adamw injected/step, {layout.name}'
-  elif measure == 'step':
-    name = f'adamw step/{layout.name}'
+  if measure == 'step':
+    between = ' injected/step, ' if kind == 'injected' else ' step/'
+    name = f'adamw{between}{layout.name}'
   return engine.Case(name, candidates, tolerance=1e-5)
 
 
