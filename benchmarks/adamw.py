@@ -77,8 +77,6 @@ def _ready(
     mask = lambda params: jax.tree.unflatten(
         jax.tree.structure(params), jax.tree.leaves(layout.mask)
     )
-  elif kind == 'no mask':
-    mask = None
   elif kind == 'injected':
     adamw = optax.inject_hyperparams(adamw, static_args='mask')
   init, update = adamw(_RATE, weight_decay=_DECAY, mask=mask)
@@ -101,13 +99,8 @@ def _ready(
   params = layout.arrays(0)
   if measure == 'init':
     return engine.Ready(lambda: jax.block_until_ready(init(params)))
-  ready = engine.stepping(
-      jitted() if measure == 'step' else step,
-      params, init(params), layout.arrays(1),
-  )  # fmt: skip
-  if kind == 'no mask':
-    ready.answer = None  # All params decay, which is another problem.
-  return ready
+  taken = jitted() if measure == 'step' else step
+  return engine.stepping(taken, params, init(params), layout.arrays(1))
 
 
 def _raw(measure: str, layers: int, width: int, kind: str) -> engine.Ready:
@@ -138,18 +131,15 @@ def _raw(measure: str, layers: int, width: int, kind: str) -> engine.Ready:
 
 
 def _case(measure: str, layout: Layout, kind: str) -> engine.Case:
-  """Returns one case: masked and unmasked, of the fork and pristine."""
-  candidate = functools.partial(functools.partial, _ready, measure, layout)
-  libraries = (engine.FORK, engine.PRISTINE)
-  candidates = {library: candidate(library, kind) for library in libraries}
-  if kind == 'mask tree':  # Once is enough.
-    for library in libraries:
-      candidates[f'{library}, no mask'] = candidate(library, 'no mask')
+  """Returns one case, of the fork and pristine."""
+  candidates = {
+      library: functools.partial(_ready, measure, layout, library, kind)
+      for library in (engine.FORK, engine.PRISTINE)
+  }
   name = f'adamw overhead/{measure}/{layout.name}/{kind}'
-  if kind == 'injected':
-    name = f'adamw injected/step, {layout.name}'
-  elif measure == 'step':
-    name = f'adamw step/{layout.name}'
+  if measure == 'step':
+    between = ' injected/step, ' if kind == 'injected' else ' step/'
+    name = f'adamw{between}{layout.name}'
   return engine.Case(name, candidates, tolerance=1e-5)
 
 

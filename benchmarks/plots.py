@@ -62,6 +62,6 @@ def draw(records: list[engine.Record], directory: pathlib.Path) -> str:
   if not records:
     return ''
   # Without matplotlib's version the same results are the same file.
-  drawn = _compiles(records)
-  drawn.savefig(directory / _NAME, dpi=100, metadata={'Software': None})
+  options = dict(dpi=100, metadata={'Software': None})
+  _compiles(records).savefig(directory / _NAME, **options)
   return _NAME

@@ -282,9 +282,7 @@ _BOUNDED = {
 }
 
 
-def _case(
-    name: str, solvers: dict[str, Any], make: Any, baseline: str
-) -> engine.Case:
+def _case(name: str, solvers: Any, make: Any, baseline: str) -> engine.Case:
   """Returns a case of a problem, or of many under `vmap`."""
   make = make and functools.cache(make)  # All candidates get the same one.
   ready = lambda solve: _ready(solve, make()) if make else _batch(solve)

@@ -78,7 +78,8 @@ def _runs(
   images, labels = datasets.load_digits(return_X_y=True)
   images = (images / 16).astype(np.float32)
   order = np.random.default_rng(0).permutation(len(labels))
-  test, rest = np.split(order, [len(order) // 5])
+  fifth = len(order) // 5
+  test, rest = order[:fifth], order[fifth:]
   for library, (choice, given) in itertools.product(libraries, choices.items()):
     name = 'the fork' if library is optax else f'Optax {pin.version()}'
     label = f'{name}, {choice}'
@@ -169,16 +170,15 @@ def _draw(decayed: list[_Run], tuned: list[_Run]) -> figure.Figure:
       axes.plot(shown.curve, label=shown.label, **style)
     axes.grid(alpha=0.3)
     axes.legend()
+    axes.set_xlabel('step')
   left.set(
       title=f'AdamW, weight decay {_DECAY} on the weights of an Equinox'
       ' MLP\ninject_hyperparams(adamw)(learning_rate=schedule, mask=…)',
-      xlabel='step',
       ylabel='L2 norm of the decayed parameters (weights)',
       ylim=(0, None),
   )
   right.set(
       title='L-BFGS from there, first layer frozen: it overfits',
-      xlabel='step',
       xticks=range(0, _FEW + 1, 5),
       ylabel='mean cross entropy of the training digits',
       yscale='log',
