@@ -179,7 +179,7 @@ def lbfgsb(
     x = [jnp.asarray(p) for p in leaves]
     _, new_memory = memory.update(updates, state.memory, params)
     d = _direction(x, jax.tree.leaves(updates), bounds, new_memory)
-    old_grad, old_aux = grad if has_aux else (grad, None)
+    old_grad, old_aux = grad if has_aux else (grad, None)  # pyrefly: ignore
 
     def evaluate(x):
       fn: Any = jax.value_and_grad(value_fn, has_aux=has_aux)
