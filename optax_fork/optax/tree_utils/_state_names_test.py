@@ -176,7 +176,7 @@ class ScheduleTest(parameterized.TestCase):
     """It is not set along with the count of the state that it is in."""
     state = alias.adam(0.1).init(params)
     is_array = lambda _, value: isinstance(value, jax.Array)
-    error = f"'count' is float32.*{place} and int32.* at .*AdamState.count. .*state, lam"
+    error = f"'count' is .*{place} and int32.* at .*AdamState.count. "
     for args in ((), (is_array,)):
       with self.assertRaisesRegex(ValueError, error):
         tree.set(state, *args, count=4)
