@@ -146,7 +146,7 @@ def minimize(
   Derivatives of the result are those of the minimum, by the implicit function
   theorem: of ``params``, ``value`` and ``aux`` by the arguments of the loss,
   what it closes over, ``lower`` and ``upper``, in forward and reverse mode.
-  They are 0 by ``params``, where the solve began. Params at a bound move with
+  They are 0 by the start of what is trained. Params at a bound move with
   the bound only. The formula holds where the gradient is small. Elsewhere you
   get what it gives at ``result.params``. If the Hessian of the free params is
   singular, you get the least of the derivatives that keep the gradient small.
