@@ -184,9 +184,10 @@ def minimize(
     arrays in place of Python floats; whatever is not trained is what you gave.
 
   Raises:
-    ValueError: if ``params`` has no arrays of floats, if bounds don't fit them
-      or come beside a ``solver``, and if the state of the solver does not keep
-      the value and the gradient that its search ended with.
+    ValueError: if ``params`` has no arrays of floats, or integers beside Python
+      floats in dicts and lists, if bounds don't fit them or come beside a
+      ``solver``, and if the state of the solver does not keep the value and the
+      gradient that its search ended with.
 
   Examples:
 
@@ -226,6 +227,13 @@ def minimize(
         'There are no params: these are arrays of floats. Of integers, make'
         ' some, as `jnp.asarray(params, float)` does.'
     )
+  if all(isinstance(leaf, (float, complex)) for leaf in leaves):
+    for keys, leaf in jax.tree.leaves_with_path(params):
+      if leaf_kinds.is_discrete(leaf) and not _is_in_module(keys):
+        raise ValueError(
+            f'params{jax.tree_util.keystr(keys)} is {leaf!r} beside floats. An'
+            f' integer is not trained: write a float, such as 1.0.'
+        )
   bounds: Any = None
   if solver is None:
     make: Any = base.GradientTransformation
@@ -254,9 +262,12 @@ def _is_data(keys, leaf):
   """Whether a leaf is traced: an array, or a float that is no setting."""
   if leaf_kinds.is_array(leaf):
     return isinstance(leaf, jax.Array) or leaf_kinds.is_number(leaf)
+  return isinstance(leaf, (float, complex)) and not _is_in_module(keys)
+
+
+def _is_in_module(keys):
   containers = jax.tree_util.DictKey, jax.tree_util.SequenceKey
-  is_in_module = not all(isinstance(key, containers) for key in keys)
-  return isinstance(leaf, (float, complex)) and not is_in_module
+  return not all(isinstance(key, containers) for key in keys)
 
 
 @functools.partial(jax.jit, static_argnums=0)

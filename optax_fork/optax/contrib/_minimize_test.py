@@ -355,6 +355,7 @@ class StopTest(parameterized.TestCase):
       ({'upper': np.zeros(3)}, 'upper has the shape'),
       ({'params': np.array([1, 2])}, 'arrays of floats'),
       ({'params': {'fn': jnp.tanh}}, 'arrays of floats'),
+      ({'params': {'a': 1, 'b': 1.0}}, r"\['a'\] is 1 beside floats"),
   )  # fmt: skip
   def test_error(self, options, text):
     options = {'params': jnp.ones(2)} | options
