@@ -21,7 +21,7 @@ from optax._src.models import views
 from optax._src.models import whole_params
 from optax._src import transform
 from optax._src import tree_differences
-from optax.transforms import _masking
+from optax.transforms import _resolving
 import optax.tree
 
 # pylint: disable=protected-access
@@ -48,7 +48,7 @@ class LBFGSBState(NamedTuple):
 
   projected_grad_norm: jax.typing.ArrayLike
   memory: transform.ScaleByLBFGSState
-  # As in `ScaleByZoomLinesearchState`.
+  # Those of `ScaleByZoomLinesearchState`, in its order.
   learning_rate: jax.typing.ArrayLike
   value: jax.typing.ArrayLike
   grad: base.Updates
@@ -68,8 +68,8 @@ def lbfgsb(
 
   It is used as :func:`optax.lbfgs` is, and takes the same steps where nothing
   is bounded. After :func:`optax.apply_updates`, each param is within its
-  bounds, to the last bit; where both are equal and it starts outside, after
-  the second step.
+  bounds, to the last bit. One that starts outside and has equal bounds gets
+  there in the second step.
 
   A param is active if a gradient step :math:`\gamma g` would reach its bound;
   here :math:`\gamma` is the step length that the last step suggests. Active
@@ -85,9 +85,9 @@ def lbfgsb(
     lower: the least value of each param. A number for all of them, or a tree
       that is a prefix of the params, such as a dict or a module. Its leaves are
       numbers, arrays of the shape of the param, and ``None`` where there is no
-      bound. A function from the params to such a tree may be given, too. Of
-      what ``jnp.asarray`` makes of a bound, which is float32 without x64, the
-      part that the dtype of the param cannot hold is rounded inwards.
+      bound. A function from the params to such a tree may be given, too. A
+      bound is converted by ``jnp.asarray`` first, to float32 without x64. If
+      the dtype of the param cannot hold it, it is rounded inwards.
     upper: the greatest value of each param, in the same way.
     memory_size: number of past steps from which the curvature is estimated.
     max_linesearch_steps: at most that many evaluations in each step.
@@ -142,8 +142,8 @@ def lbfgsb(
     point inside, and searches nothing: ``projected_grad_norm`` and ``value``
     are infinite then, and ``decrease_error`` is 0. Where no update leads from a
     param to its bound in one rounded sum, as from 1 to 1e-6, the param is next
-    to the bound, inside, and on it a step later. An infinite param can be
-    moved nowhere: it stays, as after a failed search.
+    to the bound, inside, and on it a step later. An infinite param cannot
+    be moved, so it stays, as after a failed search.
 
   .. note::
     If a search finds no decrease, the value is NaN or a gradient is not finite,
@@ -219,7 +219,7 @@ class _Path(NamedTuple):
   def step_to(self, step_size):
     """Gets the updates that lead to a point."""
     d = optax.tree.cast_like(optax.tree.scale(step_size, self.d), self.x)
-    return _bounded(_exact_update, self.bounds, d, self.x)
+    return _where_bounded(_exact_update, self.bounds, d, self.x)
 
   def slope(self, grad, step_size):
     """Gets the derivative by the step size, NaN where a direction is NaN."""
@@ -228,7 +228,7 @@ class _Path(NamedTuple):
       end = p + step_size * u
       return jnp.where(jnp.where(u < 0, end <= b[0], end >= b[1]), 0, u)
 
-    return _vdot(grad, _bounded(moving, self.bounds, self.d, self.x))
+    return _vdot(grad, _where_bounded(moving, self.bounds, self.d, self.x))
 
 
 def _search(path, evaluate, start, one, max_steps):
@@ -277,13 +277,13 @@ def _search(path, evaluate, start, one, max_steps):
   norm = optax.tree.norm(_projected_step(x, grad[0], path.bounds), ord=jnp.inf)
   norm, value = [jnp.where(was_outside, jnp.inf, v) for v in (norm, value)]
   # A step that only moves params inside does not count as a failed search.
-  is_inside = was_outside & ~_are_out(x, path.bounds)
-  info = optax.tree.where(is_inside, (0, 0.0, 0.0), (
+  has_come_in = was_outside & ~_are_out(x, path.bounds)
+  info = optax.tree.where(has_come_in, (0, 0.0, 0.0), (
       end.count, end.decrease_error, end.curvature_error
   ))
   info = linesearch.ZoomLinesearchInfo(*info)
-  state: Any = linesearch.ScaleByZoomLinesearchState
-  return has_moved, updates, norm, state(step_size, value, grad, info)
+  make_state: Any = linesearch.ScaleByZoomLinesearchState
+  return has_moved, updates, norm, make_state(step_size, value, grad, info)
 
 
 # Outside of jit, each call would trace and compile the loops of L-BFGS again.
@@ -311,7 +311,7 @@ def _direction(x, g, bounds, memory):
   # The step length 1 / theta (Byrd et al., section 3), by what the last step
   # may have moved.
   full = _projected_step(x, g, bounds)
-  last_y = _bounded(
+  last_y = _where_bounded(
       lambda _, q, u: jnp.where(u != 0, q, 0), bounds, last_y, full
   )
   curvature = _vdot(last_s, last_y)
@@ -329,9 +329,9 @@ def _direction(x, g, bounds, memory):
   ]
   masked = lambda leaves: [jnp.where(m, u, 0) for m, u in zip(free, leaves)]
 
-  # A matrix that is diagonal in the active params (Bertsekas, section 2): for
-  # the others L-BFGS, with the free part of each pair. That of `y` is enough,
-  # because `s` meets either it or the free part of a vector.
+  # Active params are scaled one by one (Bertsekas, section 2), and the others
+  # take L-BFGS. Cutting `y` is enough: `s` only appears in products with `y`,
+  # or with a vector that is cut.
   y = masked(y)
   curvatures = jax.vmap(_vdot)(s, y)
   # Pairs that are not curved in the free subspace are skipped.
@@ -357,8 +357,8 @@ def _get_bounds(
   Returns:
     A pair for each leaf, or None where it has no bound.
   """
-  lows = _for_each_leaf(lower, 'lower', params)
-  highs = _for_each_leaf(upper, 'upper', params)
+  lows = _list_bound(lower, 'lower', params)
+  highs = _list_bound(upper, 'upper', params)
   bounds = []
   paths = jax.tree_util.tree_leaves_with_path(params)
   for (keys, leaf), low, high in zip(paths, lows, highs):
@@ -390,13 +390,13 @@ def _get_bounds(
   return bounds
 
 
-def _for_each_leaf(bound, name, params):
+def _list_bound(bound, name, params):
   """Lists a bound, or None, for each leaf that the optimizer sees."""
   if not jax.tree.leaves(params):
     return []
   seen = whole_params.FlatParams(params)
   whole, places = seen.find_whole()
-  bound = _masking.resolve(bound, whole.params)
+  bound = _resolving.call(bound, whole.params)
   try:
     found = views.at_each_leaf(bound, whole.params)
   except Exception as error:
@@ -445,15 +445,15 @@ def _get_limit(bound, default, place, leaf):
   return jnp.where(is_out, inner, limit)
 
 
-def _bounded(fn, bounds, leaves, *more):
+def _where_bounded(fn, bounds, leaves, *more):
   """Applies a function to the leaves that have bounds."""
   return [
       u[0] if b is None else fn(b, *u) for b, *u in zip(bounds, leaves, *more)
   ]
 
 
-def _is_out(p, bounds):
-  return (p < bounds[0]) | (p > bounds[1])
+def _is_out(p, pair):
+  return (p < pair[0]) | (p > pair[1])
 
 
 def _are_out(x, bounds):
@@ -462,18 +462,18 @@ def _are_out(x, bounds):
 
 
 def _projected_step(x, g, bounds):
-  return _bounded(
+  return _where_bounded(
       lambda b, u, p: jnp.clip(p + u, *b) - p, bounds, [-q for q in g], x
   )
 
 
-def _exact_update(bounds, u, p):
+def _exact_update(pair, u, p):
   """Gets the update to the end of a step, or next to it: the sum is inside."""
-  end = jnp.clip(p + u, *bounds)
+  end = jnp.clip(p + u, *pair)
   u = end - p
   excess = p + u - end
   other = jnp.nextafter(u, jnp.where(excess > 0, -jnp.inf, jnp.inf))
-  is_better = _is_out(p + u, bounds) | (p + other == end)
+  is_better = _is_out(p + u, pair) | (p + other == end)
   u = jnp.where((excess != 0) & is_better, other, u)
   # Nothing that is added to an infinite param moves it inside.
   return jnp.where(jnp.isinf(p), 0, u)

@@ -21,6 +21,7 @@ from optax._src import base
 from optax._src import linesearch
 from optax._src import update
 from optax._src.models import leaf_kinds
+from optax._src.models import seam
 from optax._src.models import views
 from optax.contrib import _lbfgsb
 import optax.tree
@@ -96,10 +97,14 @@ class MinimizeResult(NamedTuple):
     )
 
 
+# least: the least loss, which has not fallen for num_flat steps.
+# is_curved: in one of these, the slope became less steep.
+# is_known: the state has the value and the gradient of x.
+# is_empty: the memory of the solver is empty, or about to be emptied.
 _Progress = collections.namedtuple(
     '_Progress',
     'x value norm steps evaluations status state least num_flat is_curved'
-    ' is_known is_new',
+    ' is_known is_empty',
 )
 
 
@@ -130,7 +135,7 @@ def minimize(
   - ``SMALL_GRADIENT``: :math:`\max_i |g_i| \leq` ``gtol``. With bounds,
     :math:`g` is the projected gradient, ``clip(params - grad, lower, upper) -
     params``. A start may be good enough: then ``steps`` is 0.
-  - ``FLAT``: in ten steps on end, the least loss so far fell by at most
+  - ``FLAT``: in ten steps in a row, the least loss so far fell by at most
     ``ftol * abs(loss)``, and the slope along one of them lessened.
   - ``SEARCH_FAILED``: no step length was good enough, and none was with an
     empty memory either, where the solver begins once again. Often, the loss
@@ -224,22 +229,21 @@ def minimize(
   leaves = jax.tree.leaves(view)
   if not leaves or not all(map(leaf_kinds.can_have_gradient, leaves)):
     raise ValueError(
-        'There are no params: these are arrays of floats. Of integers, make'
-        ' some, as `jnp.asarray(params, float)` does.'
+        'There are no params: these are arrays of floats. Convert'
+        ' integers with `jnp.asarray(params, float)`.'
     )
   if all(isinstance(leaf, (float, complex)) for leaf in leaves):
     for keys, leaf in jax.tree.leaves_with_path(params):
-      if leaf_kinds.is_discrete(leaf) and not _is_in_module(keys):
+      if leaf_kinds.is_discrete(leaf) and not leaf_kinds.is_in_module(keys):
         raise ValueError(
             f'params{jax.tree_util.keystr(keys)} is {leaf!r} beside floats. An'
-            f' integer is not trained: write a float, such as 1.0.'
+            ' integer is not trained: write a float, such as 1.0.'
         )
   bounds: Any = None
   if solver is None:
-    make: Any = base.GradientTransformation
     get = lambda view: _lbfgsb._get_bounds(lower, upper, view, True)
-    # A transformation is told of the whole params, from which it may choose.
-    bounds = make(get, get).init(params)
+    # Bounds may be chosen from the whole params, as in a transformation.
+    bounds = seam.call_init(get, (params,), {})
     bounds = None if all(b is None for b in bounds) else bounds
   elif not (lower is None and upper is None):
     raise ValueError(
@@ -253,6 +257,7 @@ def minimize(
   paths, treedef = jax.tree_util.tree_flatten_with_path(given)
   data = [x if _is_data(keys, x) else None for keys, x in paths]
   rest = tuple(x if d is None else None for (_, x), d in zip(paths, data))
+  # The types, since 1, 1.0 and True are equal, and compile differently.
   static = treedef, rest, tuple(map(type, rest)), has_aux, callback
   result = _solve(static, data, gtol, ftol, max_steps)
   return result._replace(params=views.fill_holes(result.params, params))
@@ -262,12 +267,8 @@ def _is_data(keys, leaf):
   """Whether a leaf is traced: an array, or a float that is no setting."""
   if leaf_kinds.is_array(leaf):
     return isinstance(leaf, jax.Array) or leaf_kinds.is_number(leaf)
-  return isinstance(leaf, (float, complex)) and not _is_in_module(keys)
-
-
-def _is_in_module(keys):
-  containers = jax.tree_util.DictKey, jax.tree_util.SequenceKey
-  return not all(isinstance(key, containers) for key in keys)
+  is_float = isinstance(leaf, (float, complex))
+  return is_float and not leaf_kinds.is_in_module(keys)
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -277,6 +278,7 @@ def _solve(static, data, gtol, ftol, max_steps):
   fun, model, args, kwargs, bounds, solver = treedef.unflatten(
       r if d is None else d for d, r in zip(data, rest)
   )
+  # The loop keeps types, so none is weak.
   view = jax.tree.map(lambda x: x.astype(x.dtype), views.get_view(model))
   # Derivatives go by way of the loss, not of what the solver sees.
   seen, gtol, ftol = jax.lax.stop_gradient((view, gtol, ftol))
@@ -288,7 +290,7 @@ def _solve(static, data, gtol, ftol, max_steps):
   if bounds is not None:
     leaves, tree = jax.tree.flatten(x)
     clip = lambda b, p: jnp.clip(p, *b)
-    x = tree.unflatten(_lbfgsb._bounded(clip, bounds, leaves))
+    x = tree.unflatten(_lbfgsb._where_bounded(clip, bounds, leaves))
 
   def evaluate(x):
     full = views.fill_holes(view, model)
@@ -396,8 +398,8 @@ def _read(c, search, was_finite):
   )  # fmt: skip
   return c._replace(
       value=value, norm=norm, evaluations=c.evaluations + trials,
-      status=jnp.where(failed & c.is_new, reason, 0), is_known=is_known,
-      is_curved=c.is_curved | is_curved, is_new=failed,
+      status=jnp.where(failed & c.is_empty, reason, 0), is_known=is_known,
+      is_curved=c.is_curved | is_curved, is_empty=failed,
   )  # fmt: skip
 
 
@@ -428,7 +430,7 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
   value = jnp.asarray(jnp.inf, value.dtype)
   ftol = jnp.finfo(value.dtype).eps if ftol is None else ftol
   zeros = optax.tree.zeros_like(views.get_view(whole))
-  # Whether the state has all that a step needs, else each begins a round.
+  # Whether the state has all that a step needs. If not, each is a round.
   is_kept = has_grad and _search_of(start).value.dtype == value.dtype
 
   def step(new_grad, was_finite, c):
@@ -443,7 +445,7 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
     moved = update.apply_updates(c.x, _pick(c.x, updates))
     new = _read(c, _search_of(state), was_finite)
     new = new._replace(
-        x=optax.tree.where(new.is_new, c.x, moved), state=state,
+        x=optax.tree.where(new.is_empty, c.x, moved), state=state,
         steps=c.steps + 1, is_known=new.is_known & is_kept,
     )  # fmt: skip
     if callback is not None:
@@ -471,12 +473,12 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
         lambda c: c.is_known & (c.status == 0) & (c.steps < max_steps),
         functools.partial(step, grad, was_finite), _settle(c, gtol, ftol),
     )  # fmt: skip
-    return c._replace(state=optax.tree.where(c.is_new, init(c.x), c.state))
+    return c._replace(state=optax.tree.where(c.is_empty, init(c.x), c.state))
 
   zero = jnp.zeros((), int)
   c = _Progress(
       x, value, value, zero, zero, zero, start, value, zero,
-      is_curved=False, is_known=False, is_new=True,
+      is_curved=False, is_known=False, is_empty=True,
   )  # fmt: skip
   c = jax.lax.while_loop(
       lambda c: (c.status == 0) & (~c.is_known | (c.steps < max_steps)),

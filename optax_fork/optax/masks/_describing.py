@@ -11,7 +11,6 @@ from optax._src.models import views
 from optax._src.models import whole_params
 from optax._src import tables
 from optax._src import tree_differences
-from optax.transforms import _masking
 from optax.transforms import _resolving
 
 
@@ -84,7 +83,7 @@ def describe(params: base.Params, choice: Any = None) -> str:
 
 def _choose(choice, flat):
   """Gets what is chosen for each leaf."""
-  tree = _masking.resolve(choice, flat.params)
+  tree = _resolving.call(choice, flat.params)
   chosen = views.subtrees_at(flat.treedef, tree)
   # Labels may be nodes, as dimension numbers are, but not these.
   if chosen and not any(type(c) in (dict, list, tuple) for c in chosen):

@@ -17,7 +17,6 @@ from optax._src import tables
 from optax.masks import _choosing
 from optax.masks import _labels
 from optax.transforms import _leaf_numbers
-from optax.transforms import _masking
 from optax.transforms import _resolving
 
 
@@ -116,7 +115,7 @@ class _Groups(_labels.Labels):
 
     def init_fn(params):
       # It says what is wrong with the table, for these params.
-      _masking.resolve(self, params)
+      _resolving.call(self, params)
       state = tx.init(params)
       # Only now, since `inject_hyperparams` makes its optimizer in `init`.
       if not decay.is_used and self.default.weight_decay is not None:

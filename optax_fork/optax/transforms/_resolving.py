@@ -271,7 +271,7 @@ def resolve_train_mask(
   bools = resolve_mask(mask, params, name, must_choose=True)
   flat = whole_params.FlatParams(params)
   # Elsewhere, what it chooses may be hidden, or have no gradient.
-  is_init = any(given.is_init for given in whole_params.calls())
+  is_init = not all(given.is_update for given in whole_params.calls())
   if is_init and mask_callable(mask, params) and flat.is_whole:
     bools_and_leaves = zip(views.at_each_leaf(bools, params), flat.leaves)
     chosen = [x for x, leaf in bools_and_leaves if not views.is_hole(leaf)]

@@ -49,6 +49,12 @@ def can_have_gradient(leaf: Any) -> bool:
   return is_float or is_like_array and not isinstance(leaf, type)
 
 
+def is_in_module(keys: tuple[Any, ...]) -> bool:
+  """Whether a leaf, at these keys, is in more than dicts and sequences."""
+  containers = jax.tree_util.DictKey, jax.tree_util.SequenceKey
+  return not all(isinstance(key, containers) for key in keys)
+
+
 def is_discrete(leaf: Any) -> bool:
   """Whether a leaf is an integer or a bool, or any array that is no param."""
   is_candidate = is_array(leaf) or isinstance(leaf, int)

@@ -12,6 +12,7 @@ import warnings
 
 import jax
 from optax._src.models import callbacks
+from optax._src.models import leaf_kinds
 from optax._src.models import views
 from optax._src.models import whole_params
 from optax._src import notes
@@ -91,10 +92,9 @@ def _warn_of_floats(params, view):
   """
   if any(type(x) in (float, complex) for x in jax.tree.leaves(view)):
     return  # There are no arrays, so these are the params.
-  containers = jax.tree_util.DictKey, jax.tree_util.SequenceKey
   for keys, leaf in jax.tree_util.tree_leaves_with_path(params):
     is_left_out = type(leaf) in (float, complex)
-    if is_left_out and all(isinstance(key, containers) for key in keys):
+    if is_left_out and not leaf_kinds.is_in_module(keys):
       warnings.warn(
           f'There is no state for {leaf} at'
           f' {tree_differences.show_path(keys)!r}, a Python float in a tree'
@@ -119,7 +119,7 @@ def call_update(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     new = {'updates': look.updates, 'params': look.view}
     args, kwargs = _replace(_OF_UPDATE, args, kwargs, new)
   try:
-    given = whole_params.FlatParams(params, look.view, is_init=False)
+    given = whole_params.FlatParams(params, look.view, is_update=True)
     with whole_params.running(given):
       result = fn(*args, **kwargs)
   except Exception as error:

@@ -25,15 +25,15 @@ class FlatParams:
   Attributes:
     params: the params.
     view: what an optimizer sees of them.
-    is_init: whether they are not those of an ``update``.
+    is_update: whether they are those of an ``update``.
     leaves: their leaves.
     treedef: their structure, in which holes are leaves.
     searched: the positions of what masked searches move in this update.
   """
 
-  def __init__(self, params: Any, view: Any = None, is_init: bool = True):
+  def __init__(self, params: Any, view: Any = None, is_update: bool = False):
     self.params, self.view = params, params if view is None else view
-    self.is_init = is_init
+    self.is_update = is_update
     self.searched: set[int] = set()
     self._found = {}
 

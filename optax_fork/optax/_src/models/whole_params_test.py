@@ -140,7 +140,7 @@ class FlatParamsTest(parameterized.TestCase):
       def tree_unflatten(cls, _, children):
         return cls(children)
 
-    found = _lbfgsb._for_each_leaf(
+    found = _lbfgsb._list_bound(
         Pair([-1.0, -2.0]), 'lower', Pair([jnp.ones(2), jnp.ones(2)])
     )
     self.assertEqual(found, [-1.0, -2.0])
