@@ -456,7 +456,7 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
     """Evaluates where no search has, then goes on until a search fails."""
     value, grad = jax.value_and_grad(loss)(c.x)
     size = _largest(grad)
-    norm = getattr(_search_of(c.state), 'projected_grad_norm', size)
+    norm: Any = getattr(_search_of(c.state), 'projected_grad_norm', size)
     if bounds is not None:
       leaves, slopes = map(jax.tree.leaves, (c.x, grad))
       norm = _largest(_lbfgsb._projected_step(leaves, slopes, bounds))

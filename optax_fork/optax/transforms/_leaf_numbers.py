@@ -32,9 +32,7 @@ class LeafNumbers(params_fn.ParamsFn):
   __lt__ = __le__ = __gt__ = __ge__ = _refuse
 
 
-def scale(
-    step_sizes: LeafNumbers, updates: base.Updates, params: Any
-) -> base.Updates:
+def scale(step_sizes: Any, updates: base.Updates, params: Any) -> base.Updates:
   """Scales each leaf by its number, or each stacked layer by its own."""
 
   def scale_leaf(step_size, g, p=None):
@@ -60,7 +58,7 @@ def scale(
 
 
 def add_decayed_weights(
-    weight_decays: LeafNumbers, mask: Any = None
+    weight_decays: Any, mask: Any = None
 ) -> base.GradientTransformation:
   """Decays as :func:`optax.add_decayed_weights`, each leaf by its own rate."""
 
