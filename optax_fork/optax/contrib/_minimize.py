@@ -387,7 +387,8 @@ def _read(c, search, was_finite):
   failed = ~is_good & ((trials > 0) | (error > 0))
   is_known = ~failed & (trials > 0)
   value, norm = optax.tree.where(is_known, (value, norm), (c.value, c.norm))
-  norm = getattr(search, 'projected_grad_norm', norm).astype(value.dtype)
+  norm = getattr(search, 'projected_grad_norm', norm)
+  norm = jnp.asarray(norm, value.dtype)
   # At a kink, and where the loss has no end, no slope becomes less steep. Where
   # a norm overflows, no step changes anything.
   is_curved = getattr(search.info, 'curvature_error', 0) <= 0
@@ -456,7 +457,7 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
     """Evaluates where no search has, then goes on until a search fails."""
     value, grad = jax.value_and_grad(loss)(c.x)
     size = _largest(grad)
-    norm: Any = getattr(_search_of(c.state), 'projected_grad_norm', size)
+    norm = getattr(_search_of(c.state), 'projected_grad_norm', size)
     if bounds is not None:
       leaves, slopes = map(jax.tree.leaves, (c.x, grad))
       norm = _largest(_lbfgsb._projected_step(leaves, slopes, bounds))
@@ -464,7 +465,7 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
       is_out = _lbfgsb._are_out(leaves, bounds)
       norm = jnp.where(is_out, jnp.inf, norm)
     c = c._replace(
-        value=value, norm=norm.astype(value.dtype), is_known=True,
+        value=value, norm=jnp.asarray(norm, value.dtype), is_known=True,
         evaluations=c.evaluations + 1,
         state=_keep(c.state, value, grad) if is_kept else c.state,
     )  # fmt: skip
