@@ -195,7 +195,7 @@ class ShardingTest(parameterized.TestCase):
     self.assertNotEmpty(sent)
     self.assertLessEqual(max(sent), MEMORY)
 
-  @parameterized.parameters(*_AXES)
+  @parameterized.parameters(*[(kind,) for kind in _AXES])
   def test_products_of_leaves_are_summed_at_once(self, kind):
     """However the leaves are sharded, on two axes, and whatever their sizes."""
     spec = jax.sharding.PartitionSpec

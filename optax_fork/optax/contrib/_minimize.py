@@ -540,7 +540,7 @@ def _differentiate(solution, loss, primals, tangents):
   # A solve can be transposed if all that it takes depends on the tangents and,
   # in JAX 0.5, all that it gives is used.
   nothing = lambda parts: sum(jnp.sum(0 * p) for p in parts)
-  tie = lambda parts: [p + nothing(parts).astype(p.dtype) for p in parts]
+  tie = lambda ps: [p + jnp.asarray(nothing(ps), p.dtype) for p in ps]
   zeros = optax.tree.zeros_like(x)
   no_dots = jax.tree.map(zero, consts)
   right = tie(bend(moved, const_dots))
