@@ -200,13 +200,17 @@ def _search(
     whole, places = part.find_whole()
     moved = {*itertools.compress(places, part.is_trained)}
     still = {*itertools.compress(places, part.is_choosable)} - moved
-    # Otherwise this one has searched, or a search of a part of its part calls.
-    if moved.isdisjoint(whole.searched):
+    is_around = whole.is_searching
+    if not is_around:  # Otherwise, a search of a part of this part calls.
       whole.searched |= moved
     others = still & whole.searched
     if moved and others:
       first, second = (whole.paths[min(found)] for found in (others, moved))
       raise ValueError(_TWO_SEARCHES.format(first, second))
-    return value_fn(*args, **kwargs)
+    whole.is_searching = True
+    try:
+      return value_fn(*args, **kwargs)
+    finally:
+      whole.is_searching = is_around
 
   return search

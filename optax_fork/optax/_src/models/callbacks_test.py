@@ -110,6 +110,9 @@ _TWO = {
     'labels': lambda: _partition(_search, _search),
     'masks': lambda: _combining.chain(_masked('a'), _masked('b')),
     'overlap': lambda: _combining.chain(_masked('a', 'c'), _masked('b', 'c')),
+    'third': lambda: _combining.chain(
+        _masked('b'), _masked('a', 'b'), _masked('b')
+    ),
     'nested': lambda: _masking.masked(
         _partition(_search, _search), _only('a', 'b')
     ),

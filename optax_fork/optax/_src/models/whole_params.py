@@ -29,12 +29,14 @@ class FlatParams:
     leaves: their leaves.
     treedef: their structure, in which holes are leaves.
     searched: the positions of what masked searches move in this update.
+    is_searching: whether a search calls a function of the params.
   """
 
   def __init__(self, params: Any, view: Any = None, is_update: bool = False):
     self.params, self.view = params, params if view is None else view
     self.is_update = is_update
     self.searched: set[int] = set()
+    self.is_searching = False
     self._found = {}
 
   @functools.cached_property
