@@ -485,7 +485,9 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
       lambda c: (c.status == 0) & (~c.is_known | (c.steps < max_steps)),
       go_round, c,
   )  # fmt: skip
-  return MinimizeResult(c.x, c.value, None, *c[2:7])
+  return MinimizeResult(
+      c.x, c.value, None, c.norm, c.steps, c.evaluations, c.status, c.state
+  )
 
 
 def _differentiate(solution, loss, primals, tangents):
