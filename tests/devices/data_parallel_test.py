@@ -64,10 +64,10 @@ def _by_pmap(step):
   return run
 
 
-def _train(by):
-  """Returns the params and the state after some steps of L-BFGS."""
+def _train(by, name):
+  """Returns the params and the state after some steps."""
   params, static = models.params_of(optimizers.model(width=16, depth=1))
-  optimizer = optimizers.of_parts(params)['lbfgs']
+  optimizer = optimizers.of_parts(params)[name]
 
   def step(mean_of_params, mean, params, state, batch):
     def loss(params):
@@ -85,15 +85,19 @@ def _train(by):
 
 class DataParallelTest(parameterized.TestCase):
 
-  @parameterized.parameters(_by_shard_map, _by_pmap)
-  def test_a_model_trains_as_on_one_device(self, by):
+  @parameterized.product(
+      by=(_by_shard_map, _by_pmap), name=('adamw', 'lbfgs')
+  )
+  def test_a_model_trains_as_on_one_device(self, by, name):
     # Means are in another order: float64 shows that no more than that differs.
     jax.config.update('jax_enable_x64', True)
     self.addCleanup(jax.config.update, 'jax_enable_x64', False)
     alone = lambda step: jax.jit(functools.partial(step, _same, _same))
-    found, wanted = _train(by), _train(alone)
+    found, wanted = _train(by, name), _train(alone, name)
     self.assertEqual(found[0].layers[0].weight.dtype, np.float64)
-    chex.assert_trees_all_close(found, wanted, rtol=1e-9, atol=1e-9)
+    # The memory of L-BFGS holds differences.
+    tolerance = 1e-9 if name == 'lbfgs' else 1e-12
+    chex.assert_trees_all_close(found, wanted, rtol=tolerance, atol=tolerance)
 
   def test_mask_function_that_differentiates(self):
     """It may, although a mask cannot depend on what it finds."""

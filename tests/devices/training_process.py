@@ -22,8 +22,7 @@ _STEPS = 4
 def _optimizers(params):
   mask = jax.tree.map(lambda x: x.ndim > 1, params)
   yield optax.adamw(1e-3, weight_decay=0.1, mask=mask)
-  search = optax.scale_by_backtracking_linesearch(15, store_grad=True)
-  yield optax.lbfgs(memory_size=3, linesearch=search)
+  yield optax.lbfgs(memory_size=3)
 
 
 def _train():
