@@ -276,9 +276,14 @@ def _search(path, evaluate, start, one, max_steps):
   # The measure by which Byrd et al. stop (section 6).
   norm = optax.tree.norm(_projected_step(x, grad[0], path.bounds), ord=jnp.inf)
   norm, value = [jnp.where(was_outside, jnp.inf, v) for v in (norm, value)]
-  # A step that only moves params inside does not count as a failed search.
-  has_come_in = was_outside & ~_are_out(x, path.bounds)
-  info = optax.tree.where(has_come_in, (0, 0.0, 0.0), (
+  # A step that only moves params inside does not count as a failed search, even
+  # if it ends next to equal bounds. It fails if a param cannot move.
+  stays = [
+      jnp.any(_is_out(p, b) & (u == 0))
+      for p, u, b in zip(path.x, updates, path.bounds) if b
+  ]  # fmt: skip
+  comes_in = was_outside & ~jnp.any(jnp.asarray(stays))
+  info = optax.tree.where(comes_in, (0, 0.0, 0.0), (
       end.count, end.decrease_error, end.curvature_error
   ))
   info = linesearch.ZoomLinesearchInfo(*info)
