@@ -365,13 +365,9 @@ def _pick(holes, tree):
 
 def _keep(state, value, grad):
   """Puts a value and a gradient into the state of the search."""
-
-  def put(s):
-    if not _is_search(s):
-      return s
-    value_, grad_ = optax.tree.cast_like((value, grad), (s.value, s.grad))
-    return s._replace(value=value_, grad=grad_)
-
+  put = lambda s: s._replace(
+      value=value, grad=optax.tree.cast_like(grad, s.grad)
+  ) if _is_search(s) else s  # fmt: skip
   return jax.tree.map(put, state, is_leaf=_is_search)
 
 
