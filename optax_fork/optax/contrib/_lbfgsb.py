@@ -87,7 +87,8 @@ def lbfgsb(
       numbers, arrays of the shape of the param, and ``None`` where there is no
       bound. A function from the params to such a tree may be given, too. A
       bound is converted by ``jnp.asarray`` first, to float32 without x64. If
-      the dtype of the param cannot hold it, it is rounded inwards.
+      the dtype of the param cannot hold it, it is rounded inwards; on a CPU
+      that flushes subnormal numbers, these become 0.
     upper: the greatest value of each param, in the same way.
     memory_size: number of past steps from which the curvature is estimated.
     max_linesearch_steps: at most that many evaluations in each step.
@@ -190,14 +191,14 @@ def lbfgsb(
 
     start = value, (jax.tree.leaves(old_grad), old_aux)
     one = jnp.ones_like(state.value)
-    has_moved, new_updates, norm, found = _search(
+    has_found, new_updates, norm, found = _search(
         _Path(x, d, bounds), evaluate, start, one, max_linesearch_steps
     )
     new_grad, new_aux = found.grad
     new_grad = treedef.unflatten(new_grad)
     new_state = LBFGSBState(
         norm,
-        optax.tree.where(has_moved, new_memory, memory.init(params)),
+        optax.tree.where(has_found, new_memory, memory.init(params)),
         *found._replace(grad=(new_grad, new_aux) if has_aux else new_grad),
     )
     new_state = optax.tree.cast_like(new_state, other_tree=state)
@@ -243,8 +244,8 @@ def _search(path, evaluate, start, one, max_steps):
     max_steps: at most that many evaluations.
 
   Returns:
-    Whether it has moved, the updates, the largest element of the projected
-    gradient at their end, and the state of the search there.
+    Whether it has found a step, the updates, the largest element of the
+    projected gradient at their end, and the state of the search there.
   """
   init, step, is_going_on = linesearch.zoom_linesearch(max_steps, has_aux=True)
   value, grad = start
@@ -267,26 +268,31 @@ def _search(path, evaluate, start, one, max_steps):
       functools.partial(step, value_and_grad_fn=value_and_slope, fn_kwargs={}),
       first._replace(done=was_outside | ~is_known),
   )
-  has_moved = (end.safe_stepsize > 0) | (end.decrease_error <= 0)
+  has_found = (end.safe_stepsize > 0) | (end.decrease_error <= 0)
   step_size, value, grad = optax.tree.where(
-      has_moved, (end.stepsize, end.value, end.grad[1]), (0.0, value, grad)
+      has_found, (end.stepsize, end.value, end.grad[1]), (0.0, value, grad)
   )
   updates = path.step_to(step_size)
   x = [p + u for p, u in zip(path.x, updates)]
   # The measure by which Byrd et al. stop (section 6).
   norm = optax.tree.norm(_projected_step(x, grad[0], path.bounds), ord=jnp.inf)
   norm, value = [jnp.where(was_outside, jnp.inf, v) for v in (norm, value)]
-  # A step that only moves params inside does not count as a failed search.
-  has_come_in = was_outside & ~_are_out(x, path.bounds)
-  info = optax.tree.where(has_come_in, (0, 0.0, 0.0), (
+  # A step that only moves params inside does not count as a failed search, even
+  # if it ends next to equal bounds. It fails if a param cannot move.
+  stays = [
+      jnp.any(_is_out(p, b) & (u == 0))
+      for p, u, b in zip(path.x, updates, path.bounds) if b
+  ]  # fmt: skip
+  comes_in = was_outside & ~jnp.any(jnp.asarray(stays))
+  info = optax.tree.where(comes_in, (0, 0.0, 0.0), (
       end.count, end.decrease_error, end.curvature_error
   ))
   info = linesearch.ZoomLinesearchInfo(*info)
   make_state: Any = linesearch.ScaleByZoomLinesearchState
-  return has_moved, updates, norm, make_state(step_size, value, grad, info)
+  return has_found, updates, norm, make_state(step_size, value, grad, info)
 
 
-# Outside of jit, each call would trace and compile the loops of L-BFGS again.
+# Outside of jit, too, this is compiled as a whole.
 @functools.partial(jax.jit, inline=True)
 def _direction(x, g, bounds, memory):
   """Gets the direction of a step.

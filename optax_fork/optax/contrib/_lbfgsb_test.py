@@ -287,6 +287,17 @@ class LBFGSBTest(parameterized.TestCase):
       x, state = step(x, state)
     np.testing.assert_allclose(x, [2.0, 2.0, 2.0], atol=1e-3)
 
+  def test_param_that_is_pinned_from_outside(self):
+    """No update leads from 1 to 0.1 in one sum, so a second step does."""
+    bounds = jnp.asarray([0.1, -5.0]), jnp.asarray([0.1, 5.0])
+    solver, x = _lbfgsb.lbfgsb(*bounds), jnp.asarray([1.0, 0.0])
+    step = jax.jit(_step(solver, lambda x: jnp.sum((x - 3.0) ** 2)))
+    x, state = step(x, solver.init(x))
+    self.assertNotEqual(x[0], bounds[0][0])
+    self.assertEqual(state.info, (0, 0, 0))
+    x, _ = step(x, state)
+    self.assertEqual(x[0], bounds[0][0])
+
   @parameterized.parameters('bare', 'partition', 'selective')
   def test_part_of_a_raw_model(self, name):
     wrap = {

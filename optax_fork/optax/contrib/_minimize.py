@@ -136,7 +136,8 @@ def minimize(
     :math:`g` is the projected gradient, ``clip(params - grad, lower, upper) -
     params``. A start may be good enough: then ``steps`` is 0.
   - ``FLAT``: in ten steps in a row, the least loss so far fell by at most
-    ``ftol * abs(loss)``, and the slope along one of them lessened.
+    ``ftol * abs(loss)``, and the slope along one of them lessened, or was less
+    than rounding leaves of it at a minimum.
   - ``SEARCH_FAILED``: no step length was good enough, and none was with an
     empty memory either, where the solver begins once again. Often, the loss
     cannot be computed more accurately. Or ten steps lowered neither the loss
@@ -364,13 +365,9 @@ def _pick(holes, tree):
 
 def _keep(state, value, grad):
   """Puts a value and a gradient into the state of the search."""
-
-  def put(s):
-    if not _is_search(s):
-      return s
-    value_, grad_ = optax.tree.cast_like((value, grad), (s.value, s.grad))
-    return s._replace(value=value_, grad=grad_)
-
+  put = lambda s: s._replace(
+      value=value, grad=optax.tree.cast_like(grad, s.grad)
+  ) if _is_search(s) else s  # fmt: skip
   return jax.tree.map(put, state, is_leaf=_is_search)
 
 
@@ -390,9 +387,15 @@ def _read(c, search, was_finite):
   norm = getattr(search, 'projected_grad_norm', norm)
   norm = jnp.asarray(norm, value.dtype)
   # At a kink, and where the loss has no end, no slope becomes less steep. Where
-  # a norm overflows, no step changes anything.
-  is_curved = getattr(search.info, 'curvature_error', 0) <= 0
-  is_curved &= (value != c.value) | (norm != c.norm) | (norm == 0)
+  # a norm overflows, no step changes anything, and the slope is 0.
+  steep = getattr(search.info, 'curvature_error', 0)
+  has_changed = (value != c.value) | (norm != c.norm) | (norm == 0)
+  # At a minimum, the rounding of the gradient leaves a slope of about `eps**2`
+  # of the loss, and where there is no end, the slope is about `eps` of it. In
+  # half precision, it may be less.
+  eps = min(float(jnp.finfo(d).eps) for d in (value.dtype, jnp.float32))
+  least = eps**1.5 / 10 * jnp.abs(value)
+  is_curved = (steep <= 0) & has_changed | (steep > 0) & (steep <= least)
   reason = jnp.where(
       was_finite & is_finite & jnp.isfinite(error),
       MinimizeStatus.SEARCH_FAILED, MinimizeStatus.NOT_FINITE,

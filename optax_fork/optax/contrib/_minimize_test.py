@@ -264,6 +264,7 @@ class StopTest(parameterized.TestCase):
 
   @parameterized.parameters(
       (jnp.sum, jnp.ones(3)),
+      (jnp.sum, jnp.ones(3, jnp.bfloat16)),
       (lambda x: jnp.sum(jnp.abs(x)), jnp.asarray([1.3, -0.7])),
       # The squared norm of the gradient overflows, so no direction is found.
       (lambda x: 1e20 * jnp.sum((x - 1) ** 2), jnp.zeros(2)),
@@ -287,6 +288,35 @@ class StopTest(parameterized.TestCase):
     self.assertEqual(found.status, Status.SEARCH_FAILED)
     self.assertFalse(found.converged)
     np.testing.assert_array_equal(found.params, 1.0)
+
+  def test_what_rounding_hides_is_flat_and_a_wrong_gradient_is_not(self):
+    """Fits of params of different scales, which begin where they ended."""
+
+    @jax.custom_vjp
+    def loss(x, a, y, unused_sign):
+      return jnp.sum((a @ x - y) ** 2) / 2
+
+    def pull_back(args, dot):
+      x, a, y, sign = args
+      return sign * dot * (a @ x - y) @ a, None, None, None
+
+    loss.defvjp(lambda *args: (loss(*args), args), pull_back)
+    rng = np.random.default_rng(1)
+    a = rng.normal(size=(60, 20, 8)) * 10 ** rng.uniform(-1.5, 1.5, (60, 1, 8))
+    y = 3 * rng.normal(size=(60, 20))
+    lower = rng.normal(size=(60, 8)) - 0.5
+    upper = lower + np.abs(rng.normal(size=(60, 8)))
+    run = jax.jit(jax.vmap(
+        lambda x, sign, lower, upper, a, y: minimize(
+            loss, x, a, y, sign, lower=lower, upper=upper
+        ), (0, None, 0, 0, 0, 0),
+    ))  # fmt: skip
+    end = run(0 * lower, 1.0, lower, upper, a, y)
+    again = run(end.params, 1.0, lower, upper, a, y)
+    for found in end, again:
+      self.assertTrue(jnp.all(found.converged), found)
+    wrong = run(end.params + 1e-2, -1.0, lower, upper, a, y)
+    self.assertFalse(jnp.any(wrong.converged), wrong)
 
   def test_failed_search_begins_again(self):
     """A solver whose third search fails goes on with an empty memory."""
