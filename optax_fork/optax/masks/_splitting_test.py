@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from optax._src import alias
-from optax._src.models import raw_model_test_case
+from optax._src.models import raw_model_test
 from optax._src import test_utils
 from optax._src import update
 from optax import masks
@@ -109,7 +109,7 @@ class SplitTest(parameterized.TestCase):
     self.assertGreater(whole.count('dot_general'), 1)
 
   def test_raw_model(self):
-    model = raw_model_test_case.RawModel.create()
+    model = raw_model_test.RawModel.create()
     for mask in (
         masks.at(lambda model: model.weight),
         lambda model: jax.tree.map(lambda x: getattr(x, 'ndim', 0) == 2, model),

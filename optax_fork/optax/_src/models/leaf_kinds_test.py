@@ -10,9 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from optax._src.models import leaf_kinds
-from optax._src.models import raw_model_test_case
 from optax._src.models import views
-from optax._src import test_utils
 from optax.transforms import _masking
 
 
@@ -97,14 +95,3 @@ class ViewTest(parameterized.TestCase):
   def test_nodes_that_take_no_none(self):
     tree = {'a': _Checked(True), 'w': jnp.ones(2)}
     self.assertIs(views.get_view(tree), tree)
-
-  def test_view_of_traced_model(self):
-    model = raw_model_test_case.RawModel.create()
-
-    @jax.jit
-    def f(weight, key):
-      traced = dataclasses.replace(model, weight=weight, key=key)
-      return views.get_view(traced)
-
-    view = f(model.weight, model.key)
-    test_utils.assert_trees_all_equal(view, model.params())

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from optax import projections
 from optax import tree
-from optax._src.models import raw_model_test_case
+from optax._src.models import raw_model_test
 from optax._src.models import views
 
 _NAMES = [name for name in vars(projections) if name.startswith('projection_')]
@@ -21,7 +21,7 @@ class ProjectionsTest(parameterized.TestCase):
   @parameterized.parameters(*_NAMES)
   def test_model(self, name):
     """It is projected as its params are, and the rest stays."""
-    model = raw_model_test_case.RawModel.create()
+    model = raw_model_test.RawModel.create()
     params = views.get_view(model)
     ones = tree.ones_like(params)
     others = {

@@ -34,13 +34,13 @@ class _Wrapped:
   """
 
   def __init__(self, fn, call):
-    self._seam = call
+    self._call = call
     # `__getattr__` looks up the attributes that are not copied.
     # pyrefly: ignore[bad-argument-type]
     functools.update_wrapper(self, fn, updated=())
 
   def __call__(self, /, *args, **kwargs):
-    return self._seam(self.__wrapped__, args, kwargs)
+    return self._call(self.__wrapped__, args, kwargs)
 
   def __getattr__(self, name):
     if name == '__wrapped__':  # The object was not initialised.
@@ -50,13 +50,13 @@ class _Wrapped:
   def __get__(self, *args):
     fn = self.__wrapped__  # In the body of a class, functions become methods.
     is_method = hasattr(type(fn), '__get__')
-    return _Wrapped(fn.__get__(*args), self._seam) if is_method else self
+    return _Wrapped(fn.__get__(*args), self._call) if is_method else self
 
   def __reduce__(self):
-    return _Wrapped, (self.__wrapped__, self._seam)
+    return _Wrapped, (self.__wrapped__, self._call)
 
   def __eq__(self, other):
-    is_like = isinstance(other, _Wrapped) and self._seam is other._seam
+    is_like = isinstance(other, _Wrapped) and self._call is other._call
     return is_like and self.__wrapped__ == other.__wrapped__
 
   def __hash__(self):
@@ -68,7 +68,7 @@ class _Wrapped:
 
 jax.tree_util.register_pytree_node(
     _Wrapped,
-    lambda x: ((x.__wrapped__,), x._seam),  # pylint: disable=protected-access
+    lambda x: ((x.__wrapped__,), x._call),  # pylint: disable=protected-access
     lambda call, fns: _Wrapped(*fns, call),
 )
 
@@ -109,12 +109,9 @@ def call_update(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
   updates, params = named.get('updates'), named.get('params')
   look = views.look(updates, params)
   if look.view is not params:
-    kwargs = callbacks.view_extra_args(
-        kwargs,
-        look.view,
-        to_view=lambda tree: views.part_with_updates(tree, look.updates),
-        to_full=lambda view: views.fill_holes(view, params),
-    )
+    to_view = lambda tree: views.part_with_updates(tree, look.updates)
+    to_full = lambda view: views.fill_holes(view, params)
+    kwargs = callbacks.view_extra_args(kwargs, look.view, to_view, to_full)
   if look.view is not params or look.updates is not updates:
     new = {'updates': look.updates, 'params': look.view}
     args, kwargs = _replace(_OF_UPDATE, args, kwargs, new)
@@ -144,17 +141,17 @@ def look_at_params(should_skip: Any) -> Any:
 
 def take_models(cls: _Class) -> _Class:
   """Lets the methods ``init`` and ``update`` of a class take raw params."""
-  for name, call in (('init', call_init), ('update', call_update)):
-    setattr(cls, name, _take_models(getattr(cls, name), call))
+
+  def wrap(method, call):
+    @functools.wraps(method)
+    def wrapped(self, /, *args, **kwargs):
+      return call(functools.partial(method, self), args, kwargs)
+
+    return wrapped
+
+  cls.init = wrap(cls.init, call_init)
+  cls.update = wrap(cls.update, call_update)
   return cls
-
-
-def _take_models(method, call):
-  @functools.wraps(method)
-  def wrapped(self, /, *args, **kwargs):
-    return call(functools.partial(method, self), args, kwargs)
-
-  return wrapped
 
 
 def _replace(names, args, kwargs, new):

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from optax._src import alias
 from optax._src import base
 from optax._src.models import leaf_kinds
-from optax._src.models import raw_model_test_case
+from optax._src.models import raw_model_test
 from optax._src import test_utils
 
 
@@ -51,7 +51,7 @@ class LiftTest(parameterized.TestCase):
   )
   def test_raw_model(self, make_tx):
     tx = make_tx()
-    model = raw_model_test_case.RawModel.create()
+    model = raw_model_test.RawModel.create()
     state = tx.init(model)
     test_utils.assert_trees_all_equal(state, tx.init(model.params()))
     test_utils.assert_trees_all_equal(state, tx.init(params=model))
@@ -68,7 +68,7 @@ class LiftTest(parameterized.TestCase):
       test_utils.assert_trees_all_equal(new_state, state)
 
   def test_an_update_looks_at_the_model_once(self):
-    model = raw_model_test_case.RawModel.create()
+    model = raw_model_test.RawModel.create()
     mask = lambda params: jax.tree.map(lambda x: x.ndim > 1, params)
     tx = alias.adamw(0.1, mask=mask)
     state = tx.init(model)
@@ -79,7 +79,7 @@ class LiftTest(parameterized.TestCase):
 
   @parameterized.parameters('value_fn', 'obj_fn', 'grad_fn')
   def test_functions_of_params_get_the_model(self, name):
-    model = raw_model_test_case.RawModel.create()
+    model = raw_model_test.RawModel.create()
 
     def update_fn(updates, state, params, **extra_args):
       del updates, state
@@ -100,7 +100,7 @@ class LiftTest(parameterized.TestCase):
 
   def test_gradients_of_functions_of_params_are_cut(self):
     """Of all that a user's function returns, the optimizer sees its part."""
-    model = raw_model_test_case.RawModel.create()
+    model = raw_model_test.RawModel.create()
 
     def update_fn(updates, state, params, **extra_args):
       del updates
@@ -198,7 +198,7 @@ class LiftTest(parameterized.TestCase):
     self.assertEqual(tx.name, 'x')
     new_tx = tx._replace(init=lambda params: ())
     self.assertIsInstance(new_tx, Named)
-    self.assertEqual(new_tx.init(raw_model_test_case.RawModel.create()), ())
+    self.assertEqual(new_tx.init(raw_model_test.RawModel.create()), ())
     with self.assertRaises(TypeError):
       Named._make([_init])
 

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from optax._src import alias
-from optax._src.models import raw_model_test_case
+from optax._src.models import raw_model_test
 from optax._src import test_utils
 from optax._src import update
 from optax.transforms import _accumulation
@@ -31,7 +31,7 @@ class RawUpdatesTest(parameterized.TestCase):
     self.assertIsNone(new_params['c'][1])
 
   def test_incremental_update_raw_model_and_params(self):
-    model = raw_model_test_case.RawModel.create()
+    model = raw_model_test.RawModel.create()
     params = jax.tree.map(lambda p: 3 * p, model.params())
     expected = jax.tree.map(lambda p: 2 * p, model.params())
     result = update.incremental_update(model, params, 0.5)
@@ -47,9 +47,9 @@ class RawUpdatesTest(parameterized.TestCase):
 
   @parameterized.product(is_update_step=[True, False], jit=[True, False])
   def test_periodic_update_raw_model(self, is_update_step, jit):
-    old = raw_model_test_case.RawModel.create()
+    old = raw_model_test.RawModel.create()
     new = dataclasses.replace(
-        raw_model_test_case.RawModel.create(),
+        raw_model_test.RawModel.create(),
         weight=2 * old.weight,
         num_steps=old.num_steps + 2,
         dropout_rate=0.3,
@@ -68,7 +68,7 @@ class RawUpdatesTest(parameterized.TestCase):
     )
 
   def test_periodic_update_raw_model_and_params(self):
-    model = raw_model_test_case.RawModel.create()
+    model = raw_model_test.RawModel.create()
     params = jax.tree.map(lambda p: 2 * p, model.params())
     with self.subTest('to params'):
       new_params = update.periodic_update(model, params, 2, 2)

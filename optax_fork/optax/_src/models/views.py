@@ -207,31 +207,29 @@ def look(updates: Any, params: Any) -> Look:
   except ValueError:  # As in `get_view`.
     return Look(updates, params)
   has_float0 = any(map(leaf_kinds.is_float0, leaf_kinds.get_distinct(leaves)))
-  # Mostly there are only arrays: this takes half the time of what follows.
-  others = subtrees_at(treedef, params)
-  if others is not None and not has_float0:
-    kinds = leaf_kinds.get_distinct(others)
+  # Mostly there are only arrays: then nothing asks whether params are raw.
+  old = subtrees_at(treedef, params)
+  if old is not None and not has_float0:
+    kinds = leaf_kinds.get_distinct(old)
     if all(map(leaf_kinds.is_param, kinds)) and jax.tree_util.all_leaves(kinds):
       return Look(updates, params)
   # `init` made state for all leaves of params that are not raw.
   is_raw = get_view(params) is not params
-  if updates is None or not is_raw and not has_float0:
+  if updates is None or not (is_raw or has_float0):
     return Look(updates, params)
   leaves, treedef = jax.tree.flatten(updates, is_leaf=is_hole)
   # Params and new updates may be pairs of trees, as those of `lookahead` are.
   is_like = lambda tree: subtrees_at(treedef, tree) is not None
   trees = jax.tree.leaves(params, is_leaf=is_like) if is_raw else ()
   tree = next(filter(is_like, trees), None)
-  others = [None] * len(leaves) if tree is None else treedef.flatten_up_to(tree)
+  old = subtrees_at(treedef, tree) or [None] * len(leaves)
   is_aside = [
       leaf_kinds.is_float0(u)
       or not is_hole(u) and leaf_kinds.is_discrete(p) and not is_node(p)
-      for u, p in zip(leaves, others)
+      for u, p in zip(leaves, old)
   ]
-  view = params
-  if is_raw:
-    is_out = [u is None or aside for u, aside in zip(leaves, is_aside)]
-    view = _leave_out(params, treedef, is_out)
+  is_out = [is_raw and (u is None or x) for u, x in zip(leaves, is_aside)]
+  view = _leave_out(params, treedef, is_out)
   if not any(is_aside):
     return Look(updates, view)
 

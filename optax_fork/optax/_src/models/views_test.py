@@ -15,7 +15,7 @@ from optax._src import alias
 from optax._src import base
 from optax._src import linesearch
 from optax._src.models import callbacks
-from optax._src.models import raw_model_test_case
+from optax._src.models import raw_model_test
 from optax._src.models import views
 from optax._src import test_utils
 from optax._src import update
@@ -386,7 +386,7 @@ class LinesearchViewsTest(parameterized.TestCase):
 class LinesearchRawModelsTest(parameterized.TestCase):
 
   def test_value_and_grad_from_state_of_raw_model(self):
-    model = raw_model_test_case.RawModel.create()
+    model = raw_model_test.RawModel.create()
     loss = lambda model, scale, *, offset: scale * model.loss() + offset
     value_and_grad = linesearch.value_and_grad_from_state(loss)
     state = alias.lbfgs().init(model)

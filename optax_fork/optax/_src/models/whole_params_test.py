@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from optax import masks
 from optax._src import alias
 from optax._src import base
-from optax._src.models import raw_model_test_case
+from optax._src.models import raw_model_test
 from optax._src.models import whole_params
 from optax._src import test_utils
 from optax._src import transform
@@ -95,7 +95,7 @@ class FlatParamsTest(parameterized.TestCase):
       model.activation(0.0)
       return model.weight
 
-    model = raw_model_test_case.RawModel.create()
+    model = raw_model_test.RawModel.create()
     grads, labels = model.grads(), dataclasses.replace(model, weight=1, bias=0)
     masked = _masking.masked(transform.scale(2.0), masks.at(weight))
     tx = {1: _map_params(jnp.copy, masked), 0: base.identity()}

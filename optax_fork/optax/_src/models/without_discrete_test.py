@@ -14,7 +14,7 @@ from optax._src import alias
 from optax._src import base
 from optax._src import combine
 from optax._src import lookahead as _lookahead
-from optax._src.models import raw_model_test_case
+from optax._src.models import raw_model_test
 from optax._src import test_utils
 from optax._src import update
 from optax.transforms import _accumulation
@@ -181,7 +181,7 @@ class SetAsideTest(parameterized.TestCase):
       alias.adam(0.1).init({'w': jnp.ones(2), 'rates': [0.5]})
       alias.adam(0.1).init({'n': 3, 'rates': [0.5]})  # It is a param.
       # What a module has is a setting.
-      model = raw_model_test_case.RawModel.create()
+      model = raw_model_test.RawModel.create()
       alias.adam(0.1).init(dataclasses.replace(model, dropout_rate=[0.1]))
 
   @parameterized.parameters(

@@ -5,11 +5,14 @@
 import dataclasses
 from typing import Any
 
+from absl.testing import absltest
 import jax
 import jax.numpy as jnp
+from optax._src.models import views
+from optax._src import test_utils
 
 
-@jax.tree_util.register_pytree_node_class
+@jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class RawModel:
   """A callable PyTree that holds more than params, as Equinox modules do."""
@@ -46,19 +49,21 @@ class RawModel:
     """Returns the same model with None for leaves that are not params."""
     return RawModel(self.weight, self.bias, None, None, None, None, None)
 
-  def with_params(self, params: "RawModel") -> "RawModel":
-    """Returns the same model with other params."""
-    return dataclasses.replace(self, weight=params.weight, bias=params.bias)
-
   def grads(self) -> "RawModel":
     """Returns the gradient of the loss, as `equinox.filter_grad` does."""
-    return jax.grad(lambda p: self.with_params(p).loss())(self.params())
+    whole = lambda p: dataclasses.replace(self, weight=p.weight, bias=p.bias)
+    return jax.grad(lambda p: whole(p).loss())(self.params())
 
-  def tree_flatten(self):
-    names = [field.name for field in dataclasses.fields(self)]
-    return [getattr(self, name) for name in names], None
 
-  @classmethod
-  def tree_unflatten(cls, aux_data, children):
-    del aux_data
-    return cls(*children)
+class RawModelTest(absltest.TestCase):
+
+  def test_view_of_traced_model(self):
+    model = RawModel.create()
+
+    @jax.jit
+    def f(weight, key):
+      traced = dataclasses.replace(model, weight=weight, key=key)
+      return views.get_view(traced)
+
+    view = f(model.weight, model.key)
+    test_utils.assert_trees_all_equal(view, model.params())
