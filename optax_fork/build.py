@@ -9,7 +9,6 @@ developers run is not copied, so it is not in the wheel.
 """
 
 import importlib.metadata
-import logging
 import os
 import pathlib
 import shutil
@@ -197,7 +196,8 @@ def apply(patches: list[series.Patch], root: pathlib.Path) -> None:
     raise optax_fork.ForkError(
         'Applying patches needs patch-ng: pip install patch-ng'
     ) from error
-  logging.basicConfig()  # Only there patch-ng says which hunk fails.
+  # Only there patch-ng says which hunk fails.
+  patch_ng.logger.addHandler(patch_ng.streamhandler)
   for patch in patches:
     parsed = patch_ng.fromstring(patch.path.read_bytes())
     if not parsed or not parsed.apply(root=str(root)):

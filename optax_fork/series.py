@@ -149,12 +149,6 @@ def read(directory: pathlib.Path) -> list[Patch]:
   return [_parse(directory / name, name) for name in names]
 
 
-def ordered(names: list[str]) -> list[str]:
-  """Returns names of patches, each once, in the order of their folders."""
-  order = lambda name: FOLDERS.index(name.partition('/')[0])
-  return sorted(dict.fromkeys(names), key=order)
-
-
 def _parse(path: pathlib.Path, name: str) -> Patch:
   """Reads one patch."""
   head, *diffs = re.split(

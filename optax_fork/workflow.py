@@ -151,43 +151,36 @@ def go_to(cloned: pathlib.Path, commit: str) -> None:
   git.run(cloned, 'clean', '--quiet', '-ffdx')
 
 
-def apply_all(cloned: pathlib.Path, directory: pathlib.Path) -> Iterator[str]:
-  """Applies all of the fork to any commit of Optax; yields a line for each.
+def apply_all(cloned: pathlib.Path, directory: pathlib.Path) -> str:
+  """Applies all of the fork to any commit of Optax; returns what git says.
 
   A backport is left out where it does not apply as it is: what is there is that
   fix, or more. Lines for the docs are made for main, and left out elsewhere.
   """
   patches, ours = series.read(directory), series.added(directory.parent)
-
-  def apply(*folders):
-    for patch in series.in_folder(patches, *folders):
-      if patch.backport:
-        yield f'{patch.name} {_try(cloned, patch.path)}'
-      else:
-        work_tree.apply(cloned, [patch], '--3way')
-        yield f'{patch.name} applies'
-
-  yield git.text(cloned, 'log', '-1', '--format=onto %h (%cs, %s)')
-  yield from apply(series.BACKPORTS, series.TO_SEND)
+  backports, to_send, hooks = (
+      series.in_folder(patches, folder) for folder in series.FOLDERS
+  )
+  said = [git.text(cloned, 'log', '-1', '--format=onto %h (%cs, %s)')]
+  said += [_try(cloned, patch.path) for patch in backports]
+  said.append(work_tree.apply(cloned, to_send, '--3way'))
   build.copy_ours(ours, cloned)
   git.run(cloned, 'add', '--all')
   git.run(cloned, 'commit', '--quiet', '--message', 'the files of the fork')
-  yield f'{len(ours)} files of ours are added'
-  yield from apply(series.HOOKS)
-  docs = [patch.beside('docs', '.patch') for patch in patches]
-  for path in [*docs, directory / 'docs' / DOCS_OF_THE_FORK]:
-    if path.exists():
-      yield f'docs/{path.name} {_try(cloned, path)}'
+  said.append(f'{len(ours)} files of ours are added')
+  said.append(work_tree.apply(cloned, hooks, '--3way'))
+  docs = sorted((directory / 'docs').glob('*.patch'))
+  return '\n'.join(said + [_try(cloned, path) for path in docs])
 
 
 def _try(cloned: pathlib.Path, path: pathlib.Path) -> str:
   """Applies a patch as it is, or leaves it out; says which."""
   try:
-    git.run(cloned, 'am', '--quiet', path.resolve())
-    return 'applies'
+    return git.text(cloned, 'am', path.resolve())
   except optax_fork.ForkError:
     git.run(cloned, 'am', '--abort')
-    return 'is left out: this commit has it, or has another form'
+    name = f'{path.parent.name}/{path.name}'
+    return f'{name} is left out: this commit has it, or has another form'
 
 
 def alone(
