@@ -7,7 +7,6 @@ line. The folder says what a patch is for, the trailers of its message what it
 answers and needs.
 """
 
-import ast
 import configparser
 import dataclasses
 import email
@@ -95,15 +94,13 @@ class Patch:  # pylint: disable=too-many-instance-attributes
     """Returns what fails without the patch, and a program that shows it."""
     path = self.beside('programs', '.py')
     text = path.read_text('utf-8') if path.exists() else ''
-    tree = ast.parse(text, str(path))
-    fails = ast.get_docstring(tree)
-    if not fails or '\n' in fails:
+    found = re.fullmatch(r'(?:#.*\n)*"""(.+)"""\n\s*((?s:.+))', text)
+    if not found:
       raise optax_fork.ForkError(
           f'{path} has to be a program that fails without {self.name}, with a'
           ' docstring of one line that says what fails.'
       )
-    lines = text.splitlines()[tree.body[0].end_lineno :]
-    return fails, '\n'.join(lines).strip() + '\n'
+    return found[1], found[2]
 
 
 def find() -> pathlib.Path:
