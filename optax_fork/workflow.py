@@ -10,7 +10,6 @@ they find something, without it: what main itself fails at does not count. `tox
 import argparse
 import collections
 import contextlib
-import functools
 import importlib.util
 import os
 import pathlib
@@ -91,9 +90,9 @@ def checks(cloned: pathlib.Path, only: Optional[Sequence[str]]) -> list[str]:
     )
   kinds = {}
   for name, scripts in _jobs(cloned).items():
-    runs = lambda command, scripts=scripts: command in '\n'.join(scripts)
-    kinds[name] = 'docs' if runs('make ') else 'static'
-    kinds[name] = 'tests' if runs('-m pytest') else kinds[name]
+    said = '\n'.join(scripts)
+    kinds[name] = 'docs' if 'make ' in said else 'static'
+    kinds[name] = 'tests' if '-m pytest' in said else kinds[name]
   kinds[_PROGRAM] = _PROGRAM
   return [name for name, kind in kinds.items() if kind in (only or _KINDS)]
 
@@ -185,11 +184,11 @@ def _try(cloned: pathlib.Path, path: pathlib.Path) -> str:
 
 def alone(
     cloned: pathlib.Path, patch: series.Patch, patches: list[series.Patch],
-    author: Optional[tuple[str, str]] = None,
+    author: tuple[str, str] = (git.NAME, git.EMAIL),
 ) -> str:  # fmt: skip
   """Applies a patch, after what it needs alone; returns the commit before it.
 
-  With an author, there is one commit of theirs for each patch and its docs.
+  There is one commit of the author's for each patch and its docs.
   """
   for needed in series.with_needed(patch, patches):
     before = git.text(cloned, 'rev-parse', 'HEAD')
@@ -199,7 +198,7 @@ def alone(
     docs = needed.beside('docs', '.patch')
     if docs.exists():
       git.run(cloned, 'am', '--quiet', docs.resolve())
-    if author and before != git.text(cloned, 'rev-parse', 'HEAD'):
+    if before != git.text(cloned, 'rev-parse', 'HEAD'):
       threads = '\n'.join(f'See {address}' for address in needed.see)
       message = f'{needed.subject}\n\n{needed.message}\n\n{threads}\n'
       git.run(cloned, 'reset', '--quiet', '--soft', before)
@@ -221,33 +220,28 @@ def new_problems(
   commit = git.text(cloned, 'rev-parse', 'HEAD')
   diff = 'diff --name-only --no-renames --diff-filter=d'.split()
   paths = git.lines(cloned, *diff, before, commit, '--', 'optax/*.py')
-  for name in names if patch else [x for x in names if x != _PROGRAM]:
-    look = functools.partial(_look, cloned, name, paths, patch)
-    start, found = time.monotonic(), look(commit)
+
+  def look(name, commit):
+    go_to(cloned, commit)
     if name == _PROGRAM:
-      found += ['it works without the patch'] * (not look(before))
+      works, shown = run_program(cloned, patch.program()[-1])
+      return [f'it fails with the patch: {shown}'] * (not works)
+    scripts = _jobs(cloned, is_fork=not patch)[name]
+    return [line for x in scripts for line in _findings(cloned, x, paths)]
+
+  for name in names if patch else [x for x in names if x != _PROGRAM]:
+    start, found = time.monotonic(), look(name, commit)
+    if name == _PROGRAM:
+      found += ['it works without the patch'] * (not look(name, before))
     elif found:  # What main has as well, as often, is not new.
-      counted = collections.Counter(found) - collections.Counter(look(before))
-      found = [*counted.elements()]
+      known = collections.Counter(look(name, before))
+      found = [*(collections.Counter(found) - known).elements()]
     problems += [f'{called}: {name}: {line}' for line in found]
     result = f'{len(found)} found' if found else 'ok'
     taken = time.monotonic() - start
     print(f'{called}: {name}: {result}, {taken:.0f} s', flush=True)
   go_to(cloned, commit)
   return problems
-
-
-def _look(
-    cloned: pathlib.Path, name: str, paths: list[str],
-    patch: Optional[series.Patch], commit: str,
-) -> list[str]:  # fmt: skip
-  """Returns what a check finds in a commit, given the changed files."""
-  go_to(cloned, commit)
-  if name == _PROGRAM:
-    works, shown = run_program(cloned, patch.program()[-1])
-    return [f'it fails with the patch: {shown}'] * (not works)
-  scripts = _jobs(cloned, is_fork=not patch)[name]
-  return [line for x in scripts for line in _findings(cloned, x, paths)]
 
 
 def _findings(tree: pathlib.Path, script: str, paths: list[str]) -> list[str]:
