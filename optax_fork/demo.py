@@ -34,6 +34,7 @@ except ImportError as missing:
 
 _STEPS, _FEW, _DECAY = 600, 20, 1.0
 _MODEL = eqx.nn.MLP(64, 10, 128, depth=2, key=jax.random.key(0))
+_PARAMS = masks.params(_MODEL)
 _Run = collections.namedtuple('_Run', 'label curve model')
 
 
@@ -48,8 +49,7 @@ def run(args: argparse.Namespace) -> None:
   args.save.mkdir(parents=True, exist_ok=True)
   path, both = args.save / 'demo.png', (optax, pristine.load())
   print(f'AdamW, {_STEPS} steps, and the norm of the weights:')
-  params = masks.params(_MODEL)
-  given = {'mask module': _is_weight(params), 'mask function': _is_weight}
+  given = {'mask module': _is_weight(_PARAMS), 'mask function': _is_weight}
   module, function, failed, upstream = _runs(_decay, given, *both)
   (free,) = _runs(_decay, {'no decay': None}, optax)
   print(f'L-BFGS, {_FEW} steps from the first model, and the loss:')
@@ -101,13 +101,11 @@ def _is_weight(params: Any) -> Any:
 
 def _loss(params: Any, images: Any, labels: Any) -> jax.Array:
   logits = jax.vmap(eqx.combine(params, _MODEL))(images)
-  loss = optax.softmax_cross_entropy_with_integer_labels(logits, labels)
-  return loss.mean()
+  return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
 
 
 def _decay(library: Any, images: Any, labels: Any, mask: Any):
   """Returns the norm of the weights over the steps of AdamW, and the model."""
-  params = masks.params(_MODEL)
   optimizer = library.inject_hyperparams(library.adamw)(
       learning_rate=library.cosine_decay_schedule(0.01, _STEPS),
       weight_decay=0.0 if mask is None else _DECAY,
@@ -122,7 +120,7 @@ def _decay(library: Any, images: Any, labels: Any, mask: Any):
     params = library.apply_updates(params, updates)
     return params, state, norm(params)
 
-  state, norms = optimizer.init(params), [norm(params)]
+  params, state, norms = _PARAMS, optimizer.init(_PARAMS), [norm(_PARAMS)]
   rng = np.random.default_rng(0)
   for _ in range(_STEPS):
     batch = rng.choice(len(labels), 128, replace=False)
