@@ -76,7 +76,7 @@ def _runs(train: Any, choices: dict[str, Any], *libraries: Any):
   images, labels = datasets.load_digits(return_X_y=True)
   images = (images / 16).astype(np.float32)
   order = np.random.default_rng(0).permutation(len(labels))
-  test, rest = np.split(order, [len(order) // 5])
+  test, rest = order[: len(order) // 5], order[len(order) // 5 :]
   for library, (choice, given) in itertools.product(libraries, choices.items()):
     name = 'the fork' if library is optax else f'Optax {pin.version()}'
     label = f'{name}, {choice}'

@@ -13,7 +13,6 @@ import email
 import email.policy
 import pathlib
 import re
-from typing import Optional
 
 import optax_fork
 
@@ -68,8 +67,8 @@ class Patch:  # pylint: disable=too-many-instance-attributes
   message: str
   see: list[str]
   needs: list[str]
-  status: Optional[str]
-  backport: Optional[str]
+  status: str
+  backport: str
   lines: dict[str, int]  # How many it adds to and removes from a file.
   new: list[str]
 
@@ -168,8 +167,7 @@ def _parse(path: pathlib.Path, name: str) -> Patch:
   see, needs, status, backport = trailers.values()
   return Patch(
       name, path, mail['Subject'].removeprefix('[PATCH] '), message.strip(),
-      see, needs, ''.join(status) or None, ''.join(backport) or None, lines,
-      new,
+      see, needs, ''.join(status), ''.join(backport), lines, new,
   )  # fmt: skip
 
 
@@ -232,7 +230,7 @@ def write_table(directory: pathlib.Path) -> None:
       lines.append(_row(
           f'[{patch.subject}]({patch.name})', str(patch.changed_lines),
           ', '.join(map(_thread, patch.see)), ', '.join(patch.needs),
-          ', '.join(tests), patch.status or patch.backport or '',
+          ', '.join(tests), patch.status or patch.backport,
       ))  # fmt: skip
     lines.append('')
   text = f'{before}{_START}{chr(10).join(lines)}{_END}{after}'
