@@ -9,7 +9,6 @@ developers run is not copied, so it is not in the wheel.
 """
 
 import importlib.metadata
-import logging
 import os
 import pathlib
 import shutil
@@ -94,8 +93,7 @@ def copy(source: pathlib.Path, target: pathlib.Path) -> None:
   target.parent.mkdir(parents=True, exist_ok=True)
   if source.is_dir():
     ignore = shutil.ignore_patterns('__pycache__', '*.py[co]')
-    options = {'ignore': ignore, 'copy_function': shutil.copyfile}
-    shutil.copytree(source, target, **options)
+    shutil.copytree(source, target, False, ignore, shutil.copyfile)
   else:
     shutil.copyfile(source, target)
 
@@ -128,16 +126,11 @@ def _vendor(stage: pathlib.Path) -> None:
   release = _release()
   for name in pin.digests():
     copy(release / name, stage / name)
-  ours, stamped = series.added(_CHECKOUT), 'optax/__init__.py'
-  changed = assemble(stage, _CHECKOUT / 'patches', ours)
-  text, line = (stage / stamped).read_text('utf-8'), '__version__ = "{}"\n'
-  old = line.format(pin.version())
-  if text.count(old) != 1:
-    raise optax_fork.ForkError(
-        f'{stamped} has to hold one line {old.strip()}, which gets the version'
-        ' of the fork.'
-    )
-  text = text.replace(old, line.format(series.fork_version(stage)))
+  changed = assemble(stage, _CHECKOUT / 'patches', series.added(_CHECKOUT))
+  stamped, line = 'optax/__init__.py', '\n__version__ = "{}"\n'
+  new = line.format(series.fork_version(stage))
+  text = (stage / stamped).read_text('utf-8')
+  text = text.replace(line.format(pin.version()), new)
   (stage / stamped).write_text(text, 'utf-8', newline='\n')
   with (stage / 'NOTICE').open('a', encoding='utf-8', newline='\n') as notice:
     notice.write('\nChanged or added files:\n')
@@ -197,7 +190,8 @@ def apply(patches: list[series.Patch], root: pathlib.Path) -> None:
     raise optax_fork.ForkError(
         'Applying patches needs patch-ng: pip install patch-ng'
     ) from error
-  logging.basicConfig()  # Only there patch-ng says which hunk fails.
+  # Only there patch-ng says which hunk fails.
+  patch_ng.logger.addHandler(patch_ng.streamhandler)
   for patch in patches:
     parsed = patch_ng.fromstring(patch.path.read_bytes())
     if not parsed or not parsed.apply(root=str(root)):

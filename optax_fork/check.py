@@ -38,8 +38,7 @@ def run(args: argparse.Namespace) -> None:
   patches = series.find()
   if args.onto:
     with workflow.clone(args.onto, series.read(patches)) as cloned:
-      for line in workflow.apply_all(cloned, patches):
-        print(line, flush=True)
+      print(workflow.apply_all(cloned, patches))
   else:
     print(check(patches))
 

@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> None:
       problems += workflow.new_problems(cloned, before, names, patch)
     if not args.patch:
       workflow.go_to(cloned, main)
-      list(workflow.apply_all(cloned, directory))
+      workflow.apply_all(cloned, directory)
       problems += workflow.new_problems(cloned, main, names)
   if problems:
     raise optax_fork.ForkError('\n'.join(problems))

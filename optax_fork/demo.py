@@ -13,7 +13,7 @@ import argparse
 import collections
 import itertools
 import pathlib
-from typing import Any, Iterator
+from typing import Any
 
 import optax_fork
 from optax_fork import pin
@@ -34,6 +34,7 @@ except ImportError as missing:
 
 _STEPS, _FEW, _DECAY = 600, 20, 1.0
 _MODEL = eqx.nn.MLP(64, 10, 128, depth=2, key=jax.random.key(0))
+_PARAMS = masks.params(_MODEL)
 _Run = collections.namedtuple('_Run', 'label curve model')
 
 
@@ -48,8 +49,7 @@ def run(args: argparse.Namespace) -> None:
   args.save.mkdir(parents=True, exist_ok=True)
   path, both = args.save / 'demo.png', (optax, pristine.load())
   print(f'AdamW, {_STEPS} steps, and the norm of the weights:')
-  params = masks.params(_MODEL)
-  given = {'mask module': _is_weight(params), 'mask function': _is_weight}
+  given = {'mask module': _is_weight(_PARAMS), 'mask function': _is_weight}
   module, function, failed, upstream = _runs(_decay, given, *both)
   (free,) = _runs(_decay, {'no decay': None}, optax)
   print(f'L-BFGS, {_FEW} steps from the first model, and the loss:')
@@ -64,37 +64,33 @@ def run(args: argparse.Namespace) -> None:
   ):
     same = eqx.tree_equal(*map(masks.params, pair))
     print(f'{what}: {"the same bits" if same else "different"}')
-  decayed = [module, function, free, upstream, failed]
-  canvas = _draw(decayed, [raw, filtered, *others])
+  acts = [module, function, free, upstream, failed], [raw, filtered, *others]
+  canvas = _draw(*acts)
   # No version of matplotlib: the same run is the same picture.
   canvas.savefig(path, dpi=120, metadata={'Software': None})
   print(f'saved: {path.resolve()}')
 
 
-def _runs(
-    train: Any, choices: dict[str, Any], *libraries: Any
-) -> Iterator[_Run]:
+def _runs(train: Any, choices: dict[str, Any], *libraries: Any):
   """Trains with each library and choice, says how it went, and yields it."""
   images, labels = datasets.load_digits(return_X_y=True)
   images = (images / 16).astype(np.float32)
   order = np.random.default_rng(0).permutation(len(labels))
-  fifth = len(order) // 5
-  test, rest = order[:fifth], order[fifth:]
+  test, rest = order[: len(order) // 5], order[len(order) // 5 :]
   for library, (choice, given) in itertools.product(libraries, choices.items()):
     name = 'the fork' if library is optax else f'Optax {pin.version()}'
     label = f'{name}, {choice}'
     try:
       curve, model = train(library, images[rest], labels[rest], given)
+      right = jax.vmap(model)(images[test]).argmax(-1) == labels[test]
+      label += f' (test accuracy {np.mean(right):.1%})'
+      print(f'{label}: from {curve[0]:.3g} to {curve[-1]:.3g}', flush=True)
     except (AttributeError, TypeError, ValueError) as error:
       if library is optax:
         raise
+      curve, model = [], None
       label += f': {type(error).__name__}'  # What the demo is to show.
       print(label, *str(error).splitlines()[:1], sep='\n    ', flush=True)
-      yield _Run(label, [], None)
-      continue
-    right = jax.vmap(model)(images[test]).argmax(-1) == labels[test]
-    label += f' (test accuracy {np.mean(right):.1%})'
-    print(f'{label}: from {curve[0]:.3g} to {curve[-1]:.3g}', flush=True)
     yield _Run(label, curve, model)
 
 
@@ -105,13 +101,11 @@ def _is_weight(params: Any) -> Any:
 
 def _loss(params: Any, images: Any, labels: Any) -> jax.Array:
   logits = jax.vmap(eqx.combine(params, _MODEL))(images)
-  loss = optax.softmax_cross_entropy_with_integer_labels(logits, labels)
-  return loss.mean()
+  return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
 
 
 def _decay(library: Any, images: Any, labels: Any, mask: Any):
   """Returns the norm of the weights over the steps of AdamW, and the model."""
-  params = masks.params(_MODEL)
   optimizer = library.inject_hyperparams(library.adamw)(
       learning_rate=library.cosine_decay_schedule(0.01, _STEPS),
       weight_decay=0.0 if mask is None else _DECAY,
@@ -126,7 +120,7 @@ def _decay(library: Any, images: Any, labels: Any, mask: Any):
     params = library.apply_updates(params, updates)
     return params, state, norm(params)
 
-  state, norms = optimizer.init(params), [norm(params)]
+  params, state, norms = _PARAMS, optimizer.init(_PARAMS), [norm(_PARAMS)]
   rng = np.random.default_rng(0)
   for _ in range(_STEPS):
     batch = rng.choice(len(labels), 128, replace=False)
@@ -137,8 +131,8 @@ def _decay(library: Any, images: Any, labels: Any, mask: Any):
 
 def _tune(library: Any, images: Any, labels: Any, params: Any):
   """Returns the losses of L-BFGS with a frozen layer, and the model."""
-  everything = jax.tree.map(lambda _: False, params)
-  frozen = eqx.tree_at(lambda m: m.layers[0], everything, True)
+  frozen = jax.tree.map(lambda _: False, params)
+  frozen = eqx.tree_at(lambda m: m.layers[0], frozen, True)
   solver = library.selective_transform(library.lbfgs(), freeze_mask=frozen)
   loss = lambda params: _loss(params, images, labels)
 
@@ -163,9 +157,9 @@ def _draw(decayed: list[_Run], tuned: list[_Run]) -> figure.Figure:
   canvas.suptitle(f'Handwritten digits, the fork and Optax {pin.version()}')
   left, right = canvas.subplots(1, 2)
   for axes, runs in (left, decayed), (right, tuned):
-    for number, shown in enumerate(runs):
-      # Some curves lie upon each other: dashed ones show on wide ones.
-      style = {'ls': '--'} if number % 2 else {'lw': 5, 'alpha': 0.5}
+    # Some curves lie upon each other: dashed ones show on wide ones.
+    styles = itertools.cycle([{'lw': 5, 'alpha': 0.5}, {'ls': '--'}])
+    for style, shown in zip(styles, runs):
       style = style if shown.model else {'ls': ' '}
       axes.plot(shown.curve, label=shown.label, **style)
     axes.grid(alpha=0.3)

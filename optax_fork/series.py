@@ -7,14 +7,12 @@ line. The folder says what a patch is for, the trailers of its message what it
 answers and needs.
 """
 
-import ast
 import configparser
 import dataclasses
 import email
 import email.policy
 import pathlib
 import re
-from typing import Optional
 
 import optax_fork
 
@@ -69,8 +67,8 @@ class Patch:  # pylint: disable=too-many-instance-attributes
   message: str
   see: list[str]
   needs: list[str]
-  status: Optional[str]
-  backport: Optional[str]
+  status: str
+  backport: str
   lines: dict[str, int]  # How many it adds to and removes from a file.
   new: list[str]
 
@@ -95,15 +93,13 @@ class Patch:  # pylint: disable=too-many-instance-attributes
     """Returns what fails without the patch, and a program that shows it."""
     path = self.beside('programs', '.py')
     text = path.read_text('utf-8') if path.exists() else ''
-    tree = ast.parse(text, str(path))
-    fails = ast.get_docstring(tree)
-    if not fails or '\n' in fails:
+    found = re.fullmatch(r'(?:#.*\n)*"""(.+)"""\n\s*((?s:.+))', text)
+    if not found:
       raise optax_fork.ForkError(
           f'{path} has to be a program that fails without {self.name}, with a'
           ' docstring of one line that says what fails.'
       )
-    lines = text.splitlines()[tree.body[0].end_lineno :]
-    return fails, '\n'.join(lines).strip() + '\n'
+    return found[1], found[2]
 
 
 def find() -> pathlib.Path:
@@ -149,12 +145,6 @@ def read(directory: pathlib.Path) -> list[Patch]:
   return [_parse(directory / name, name) for name in names]
 
 
-def ordered(names: list[str]) -> list[str]:
-  """Returns names of patches, each once, in the order of their folders."""
-  order = lambda name: FOLDERS.index(name.partition('/')[0])
-  return sorted(dict.fromkeys(names), key=order)
-
-
 def _parse(path: pathlib.Path, name: str) -> Patch:
   """Reads one patch."""
   head, *diffs = re.split(
@@ -177,8 +167,7 @@ def _parse(path: pathlib.Path, name: str) -> Patch:
   see, needs, status, backport = trailers.values()
   return Patch(
       name, path, mail['Subject'].removeprefix('[PATCH] '), message.strip(),
-      see, needs, ''.join(status) or None, ''.join(backport) or None, lines,
-      new,
+      see, needs, ''.join(status), ''.join(backport), lines, new,
   )  # fmt: skip
 
 
@@ -241,7 +230,7 @@ def write_table(directory: pathlib.Path) -> None:
       lines.append(_row(
           f'[{patch.subject}]({patch.name})', str(patch.changed_lines),
           ', '.join(map(_thread, patch.see)), ', '.join(patch.needs),
-          ', '.join(tests), patch.status or patch.backport or '',
+          ', '.join(tests), patch.status or patch.backport,
       ))  # fmt: skip
     lines.append('')
   text = f'{before}{_START}{chr(10).join(lines)}{_END}{after}'

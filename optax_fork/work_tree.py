@@ -101,10 +101,10 @@ def create(tree: pathlib.Path, patches: list[series.Patch]) -> None:
 
 def apply(
     tree: pathlib.Path, patches: list[series.Patch], *options: str
-) -> None:
+) -> str:
   """Applies patches as commits; at one that stops, git waits for the user."""
   paths = [patch.path.resolve() for patch in patches]
-  git.run(tree, *_AM, *options, *paths)
+  return git.text(tree, *_AM, *options, *paths)
 
 
 def _link(ours: dict[str, pathlib.Path], tree: pathlib.Path) -> None:
@@ -213,7 +213,8 @@ def _objection(
   rebase = f'`git rebase -i --autosquash {BASE}`'
   if re.match(r'(fixup|squash|amend)! ', message):
     return f'is a fixup: run {rebase}.'
-  if names != series.ordered(names):
+  folders = [series.FOLDERS.index(name.partition('/')[0]) for name in names]
+  if names[-1] in names[:-1] or folders != sorted(folders):
     return (
         f'belongs to {names[-1].partition("/")[0]}/, by its trailers, or has'
         ' the subject of another one. The order is'

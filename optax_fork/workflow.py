@@ -10,7 +10,6 @@ they find something, without it: what main itself fails at does not count. `tox
 import argparse
 import collections
 import contextlib
-import functools
 import importlib.util
 import os
 import pathlib
@@ -91,9 +90,9 @@ def checks(cloned: pathlib.Path, only: Optional[Sequence[str]]) -> list[str]:
     )
   kinds = {}
   for name, scripts in _jobs(cloned).items():
-    runs = lambda command, scripts=scripts: command in '\n'.join(scripts)
-    kinds[name] = 'docs' if runs('make ') else 'static'
-    kinds[name] = 'tests' if runs('-m pytest') else kinds[name]
+    said = '\n'.join(scripts)
+    kinds[name] = 'docs' if 'make ' in said else 'static'
+    kinds[name] = 'tests' if '-m pytest' in said else kinds[name]
   kinds[_PROGRAM] = _PROGRAM
   return [name for name, kind in kinds.items() if kind in (only or _KINDS)]
 
@@ -151,52 +150,45 @@ def go_to(cloned: pathlib.Path, commit: str) -> None:
   git.run(cloned, 'clean', '--quiet', '-ffdx')
 
 
-def apply_all(cloned: pathlib.Path, directory: pathlib.Path) -> Iterator[str]:
-  """Applies all of the fork to any commit of Optax; yields a line for each.
+def apply_all(cloned: pathlib.Path, directory: pathlib.Path) -> str:
+  """Applies all of the fork to any commit of Optax; returns what git says.
 
   A backport is left out where it does not apply as it is: what is there is that
   fix, or more. Lines for the docs are made for main, and left out elsewhere.
   """
   patches, ours = series.read(directory), series.added(directory.parent)
-
-  def apply(*folders):
-    for patch in series.in_folder(patches, *folders):
-      if patch.backport:
-        yield f'{patch.name} {_try(cloned, patch.path)}'
-      else:
-        work_tree.apply(cloned, [patch], '--3way')
-        yield f'{patch.name} applies'
-
-  yield git.text(cloned, 'log', '-1', '--format=onto %h (%cs, %s)')
-  yield from apply(series.BACKPORTS, series.TO_SEND)
+  backports, to_send, hooks = (
+      series.in_folder(patches, folder) for folder in series.FOLDERS
+  )
+  said = [git.text(cloned, 'log', '-1', '--format=onto %h (%cs, %s)')]
+  said += [_try(cloned, patch.path) for patch in backports]
+  said.append(work_tree.apply(cloned, to_send, '--3way'))
   build.copy_ours(ours, cloned)
   git.run(cloned, 'add', '--all')
   git.run(cloned, 'commit', '--quiet', '--message', 'the files of the fork')
-  yield f'{len(ours)} files of ours are added'
-  yield from apply(series.HOOKS)
-  docs = [patch.beside('docs', '.patch') for patch in patches]
-  for path in [*docs, directory / 'docs' / DOCS_OF_THE_FORK]:
-    if path.exists():
-      yield f'docs/{path.name} {_try(cloned, path)}'
+  said.append(f'{len(ours)} files of ours are added')
+  said.append(work_tree.apply(cloned, hooks, '--3way'))
+  docs = sorted((directory / 'docs').glob('*.patch'))
+  return '\n'.join(said + [_try(cloned, path) for path in docs])
 
 
 def _try(cloned: pathlib.Path, path: pathlib.Path) -> str:
   """Applies a patch as it is, or leaves it out; says which."""
   try:
-    git.run(cloned, 'am', '--quiet', path.resolve())
-    return 'applies'
+    return git.text(cloned, 'am', path.resolve())
   except optax_fork.ForkError:
     git.run(cloned, 'am', '--abort')
-    return 'is left out: this commit has it, or has another form'
+    name = f'{path.parent.name}/{path.name}'
+    return f'{name} is left out: this commit has it, or has another form'
 
 
 def alone(
     cloned: pathlib.Path, patch: series.Patch, patches: list[series.Patch],
-    author: Optional[tuple[str, str]] = None,
+    author: tuple[str, str] = (git.NAME, git.EMAIL),
 ) -> str:  # fmt: skip
   """Applies a patch, after what it needs alone; returns the commit before it.
 
-  With an author, there is one commit of theirs for each patch and its docs.
+  There is one commit of the author's for each patch and its docs.
   """
   for needed in series.with_needed(patch, patches):
     before = git.text(cloned, 'rev-parse', 'HEAD')
@@ -206,7 +198,7 @@ def alone(
     docs = needed.beside('docs', '.patch')
     if docs.exists():
       git.run(cloned, 'am', '--quiet', docs.resolve())
-    if author and before != git.text(cloned, 'rev-parse', 'HEAD'):
+    if before != git.text(cloned, 'rev-parse', 'HEAD'):
       threads = '\n'.join(f'See {address}' for address in needed.see)
       message = f'{needed.subject}\n\n{needed.message}\n\n{threads}\n'
       git.run(cloned, 'reset', '--quiet', '--soft', before)
@@ -228,33 +220,28 @@ def new_problems(
   commit = git.text(cloned, 'rev-parse', 'HEAD')
   diff = 'diff --name-only --no-renames --diff-filter=d'.split()
   paths = git.lines(cloned, *diff, before, commit, '--', 'optax/*.py')
-  for name in names if patch else [x for x in names if x != _PROGRAM]:
-    look = functools.partial(_look, cloned, name, paths, patch)
-    start, found = time.monotonic(), look(commit)
+
+  def look(name, commit):
+    go_to(cloned, commit)
     if name == _PROGRAM:
-      found += ['it works without the patch'] * (not look(before))
+      works, shown = run_program(cloned, patch.program()[-1])
+      return [f'it fails with the patch: {shown}'] * (not works)
+    scripts = _jobs(cloned, is_fork=not patch)[name]
+    return [line for x in scripts for line in _findings(cloned, x, paths)]
+
+  for name in names if patch else [x for x in names if x != _PROGRAM]:
+    start, found = time.monotonic(), look(name, commit)
+    if name == _PROGRAM:
+      found += ['it works without the patch'] * (not look(name, before))
     elif found:  # What main has as well, as often, is not new.
-      counted = collections.Counter(found) - collections.Counter(look(before))
-      found = [*counted.elements()]
+      known = collections.Counter(look(name, before))
+      found = [*(collections.Counter(found) - known).elements()]
     problems += [f'{called}: {name}: {line}' for line in found]
     result = f'{len(found)} found' if found else 'ok'
     taken = time.monotonic() - start
     print(f'{called}: {name}: {result}, {taken:.0f} s', flush=True)
   go_to(cloned, commit)
   return problems
-
-
-def _look(
-    cloned: pathlib.Path, name: str, paths: list[str],
-    patch: Optional[series.Patch], commit: str,
-) -> list[str]:  # fmt: skip
-  """Returns what a check finds in a commit, given the changed files."""
-  go_to(cloned, commit)
-  if name == _PROGRAM:
-    works, shown = run_program(cloned, patch.program()[-1])
-    return [f'it fails with the patch: {shown}'] * (not works)
-  scripts = _jobs(cloned, is_fork=not patch)[name]
-  return [line for x in scripts for line in _findings(cloned, x, paths)]
 
 
 def _findings(tree: pathlib.Path, script: str, paths: list[str]) -> list[str]:

@@ -92,7 +92,7 @@ def test_onto_another_commit(fork):
   before = git(main, 'status', '--porcelain', '--branch')
   told = must_tool(fork, 'check', '--onto', main)
   assert 'backports/freezing-fix.patch is left out' in told
-  assert 'to_send/transforms-set-X.patch applies' in told
+  assert 'Applying: transforms: set X' in told
   assert '1 files of ours are added' in told
   bundle = fork.parent / 'main.bundle'
   must('git', 'bundle', 'create', bundle, 'series', cwd=main)

@@ -19,6 +19,7 @@ BUILD = (
 )
 # Pip compiles all that it installs, of which little is run.
 _PIP = {'PIP_DISABLE_PIP_VERSION_CHECK': '1', 'PIP_COMPILE': '0'}
+_TOOL = (sys.executable, '-m', 'optax_fork')
 _IGNORED = shutil.ignore_patterns(
     '.git', '.tox', '.venv', 'work', 'dist', '__pycache__', '*.egg-info',
 )
@@ -69,15 +70,12 @@ def must(*command, **kwargs) -> str:
 
 def tool(checkout, *arguments, **kwargs) -> Result:
   """Runs the tool of a copy of the repository in that copy."""
-  command = (sys.executable, '-m', 'optax_fork', *arguments)
-  return call(*command, cwd=checkout, **kwargs)
+  return call(*_TOOL, *arguments, cwd=checkout, **kwargs)
 
 
 def must_tool(checkout, *arguments, **kwargs) -> str:
   """Runs the tool where it has to work and returns what it printed."""
-  result = tool(checkout, *arguments, **kwargs)
-  assert result.code == 0, f'{arguments}\n{result.output}'
-  return result.output
+  return must(*_TOOL, *arguments, cwd=checkout, **kwargs)
 
 
 def refused(result: Result, *words) -> None:
