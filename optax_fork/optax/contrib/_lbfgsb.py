@@ -159,7 +159,8 @@ def lbfgsb(
   init_search = linesearch.scale_by_zoom_linesearch(max_linesearch_steps).init
 
   def init_fn(params: base.Params) -> LBFGSBState:
-    _get_bounds(lower, upper, params, check_values=True)
+    bounds = _get_bounds(lower, upper, params, check_values=True)
+    whole_params.calls()[0].bounds = bounds  # For `minimize`.
     found: Any = init_search(params)
     norm = jnp.full_like(found.value, jnp.inf)
     return LBFGSBState(norm, memory.init(params), *found)
@@ -447,8 +448,11 @@ def _get_limit(bound, default, place, leaf):
   given = array.astype(to_compare)
   found = limit if is_float else limit.astype(to_compare)
   is_out = found > given if default > 0 else found < given
-  inner = jnp.nextafter(limit, jnp.asarray(-default, dtype))
-  return jnp.where(is_out, inner, limit)
+  # JAX has no derivative of `nextafter`: it is that of what is moved.
+  end = jnp.asarray(-default, dtype)
+  inwards = jax.custom_jvp(lambda limit: jnp.nextafter(limit, end))
+  inwards.defjvp(lambda primals, dots: (inwards(*primals), *dots))
+  return jnp.where(is_out, inwards(limit), limit)
 
 
 def _where_bounded(fn, bounds, leaves, *more):

@@ -13,6 +13,7 @@ import functools
 from typing import Any, NamedTuple, Optional
 
 import jax
+from jax import flatten_util
 from jax.extend import core
 import jax.numpy as jnp
 import numpy as np
@@ -23,12 +24,14 @@ from optax._src import update
 from optax._src.models import leaf_kinds
 from optax._src.models import seam
 from optax._src.models import views
+from optax._src.models import whole_params
 from optax.contrib import _lbfgsb
 import optax.tree
 
 # pylint: disable=protected-access
 
 _FLAT_STEPS = 10
+_MOST_SCALED = 100
 
 
 class MinimizeStatus(enum.IntEnum):
@@ -83,17 +86,19 @@ class MinimizeResult(NamedTuple):
     return (self.status == small) | (self.status == flat)
 
   def __repr__(self) -> str:
-    if isinstance(self.status, jax.core.Tracer):
+    is_array = isinstance(self.status, jax.typing.ArrayLike)
+    if isinstance(self.status, jax.core.Tracer) or not is_array:
       return tuple.__repr__(self)
     found = collections.Counter(map(MinimizeStatus, np.ravel(self.status)))
     is_one = np.ndim(self.status) == 0
     names = ((s.name.lower().replace('_', ' '), n) for s, n in found.items())
     reasons = ', '.join(s if is_one else f'{n} times {s}' for s, n in names)
     most = '' if is_one else 'at most '
+    most_of = lambda x: np.fmax.reduce(np.ravel(x))  # One NaN hides nothing.
     return (
         f'{reasons}: {np.sum(self.steps)} steps, {np.sum(self.evaluations)}'
-        f' evaluations, value {most}{np.max(self.value):.7g}, largest element'
-        f' of the gradient {most}{np.max(self.grad_norm):.2g}'
+        f' evaluations, value {most}{most_of(self.value):.7g}, largest element'
+        f' of the gradient {most}{most_of(self.grad_norm):.2g}'
     )
 
 
@@ -155,7 +160,9 @@ def minimize(
   They are 0 by the start of what is trained. Params at a bound move with
   the bound only. The formula holds where the gradient is small. Elsewhere you
   get what it gives at ``result.params``. If the Hessian of the free params is
-  singular, you get the least of the derivatives that keep the gradient small.
+  singular, you get the least of the derivatives that keep the gradient small,
+  each param in a unit of its own if there are at most 100. Where there are
+  more, a curvature below 4 machine epsilons of the largest counts as 0.
 
   Args:
     fun: the loss, ``fun(params, *args, **kwargs)``, which returns a scalar.
@@ -193,7 +200,7 @@ def minimize(
     ValueError: if ``params`` has no arrays of floats, or integers beside Python
       floats in dicts and lists, if bounds don't fit them or come beside a
       ``solver``, and if the state of the solver does not keep the value and the
-      gradient that its search ended with.
+      gradient that its search ended with, or those of a part as one vector.
 
   Examples:
 
@@ -251,9 +258,8 @@ def minimize(
         'With a solver of your own, the bounds are its own, too: give'
         ' `solver=optax.contrib.lbfgsb(lower, upper)`, or what wraps it.'
     )
-  if view is params:
-    as_array = lambda p: p if hasattr(p, 'dtype') else np.asarray(p)
-    params = jax.tree.map(as_array, params)
+  as_array = lambda p: p if hasattr(p, 'dtype') else np.asarray(p)
+  params = views.fill_holes(jax.tree.map(as_array, view), params)
   given = fun, params, args, kwargs, bounds, solver
   paths, treedef = jax.tree_util.tree_flatten_with_path(given)
   data = [x if _is_data(keys, x) else None for keys, x in paths]
@@ -265,10 +271,11 @@ def minimize(
 
 
 def _is_data(keys, leaf):
-  """Whether a leaf is traced: an array, or a float that is no setting."""
+  """Whether a leaf is traced: an array, or a float that is an argument."""
   if leaf_kinds.is_array(leaf):
     return isinstance(leaf, jax.Array) or leaf_kinds.is_number(leaf)
-  is_float = isinstance(leaf, (float, complex))
+  # A float among the params is an array by now, or a setting.
+  is_float = isinstance(leaf, (float, complex)) and keys[0].idx != 1
   return is_float and not leaf_kinds.is_in_module(keys)
 
 
@@ -281,21 +288,30 @@ def _solve(static, data, gtol, ftol, max_steps):
   )
   # The loop keeps types, so none is weak.
   view = jax.tree.map(lambda x: x.astype(x.dtype), views.get_view(model))
+  model = views.fill_holes(view, model)
   # Derivatives go by way of the loss, not of what the solver sees.
   seen, gtol, ftol = jax.lax.stop_gradient((view, gtol, ftol))
   whole = views.fill_holes(seen, model)
   make = lambda bounds: solver or _make_solver(bounds, view)
-  found = _search_of(jax.eval_shape(lambda: make(bounds).init(whole)))
+  call = whole_params.FlatParams(whole)
+  with whole_params.running(call):
+    found = _search_of(make(bounds).init(whole))
   has_grad = views.is_part_of(found.grad, view)
+  if not has_grad and optax.tree.size(found.grad) != optax.tree.size(view):
+    raise ValueError(
+        'The search sees a part of the params as one vector, which does not say'
+        ' which part. Solve for that part: `optax.masks.split(params, mask)`.'
+    )
   x = _pick(found.grad, seen) if has_grad else seen
+  if bounds is None and call.bounds is not None:
+    bounds = _spread(jax.lax.stop_gradient(call.bounds), x, has_grad)
   if bounds is not None:
     leaves, tree = jax.tree.flatten(x)
     clip = lambda b, p: jnp.clip(p, *b)
     x = tree.unflatten(_lbfgsb._where_bounded(clip, bounds, leaves))
 
   def evaluate(x):
-    full = views.fill_holes(view, model)
-    out = fun(views.fill_holes(x, full), *args, **kwargs)
+    out = fun(views.fill_holes(x, model), *args, **kwargs)
     value, aux = out if has_aux else (out, None)
     return value, aux
 
@@ -316,6 +332,22 @@ def _solve(static, data, gtol, ftol, max_steps):
   aux = loss(consts, result.params)[1] if has_aux else None
   evaluations = result.evaluations + has_aux
   return result._replace(aux=aux, evaluations=evaluations)
+
+
+def _spread(bounds, x, has_grad):
+  """Gets the bounds that a solver has for params, in their dtypes."""
+  leaves = jax.tree.leaves(x)
+  if not has_grad:  # It sees a vector.
+    flat, unravel = flatten_util.ravel_pytree(leaves)
+    low, high = (
+        unravel(jnp.broadcast_to(jnp.asarray(b, flat.dtype), flat.shape))
+        for b in bounds[0] or (-jnp.inf, jnp.inf)
+    )
+    bounds = list(zip(low, high))
+  return [
+      b and tuple(jnp.asarray(e, p.dtype) for e in b)
+      for p, b in zip(leaves, bounds)
+  ]
 
 
 def _hoist(fn, *args):
@@ -371,7 +403,8 @@ def _keep(state, value, grad):
   return jax.tree.map(put, state, is_leaf=_is_search)
 
 
-_largest = functools.partial(optax.tree.norm, ord=jnp.inf)
+# Of no elements, it is 0.
+_largest = lambda tree: jnp.maximum(optax.tree.norm(tree, ord=jnp.inf), 0)
 
 
 def _read(c, search, was_finite):
@@ -437,6 +470,8 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
   # Whether the state has all that a step needs. If not, each is a round.
   is_kept = has_grad and _search_of(start).value.dtype == value.dtype
 
+  goes_on = lambda c: c.is_known & (c.status == 0) & (c.steps < max_steps)
+
   def step(new_grad, was_finite, c):
     grad = _search_of(c.state).grad if is_kept else new_grad
     grad = optax.tree.cast_like(optax.tree.conj(grad), c.x)
@@ -453,7 +488,9 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
         steps=c.steps + 1, is_known=new.is_known & is_kept,
     )  # fmt: skip
     if callback is not None:
-      jax.debug.callback(callback, new.steps, new.value, new.norm)
+      # Under vmap, the loop goes on for problems that have ended.
+      report = lambda runs, *found: callback(*found) if runs else None
+      jax.debug.callback(report, goes_on(c), new.steps, new.value, new.norm)
     return _settle(new, gtol, ftol)
 
   def go_round(c):
@@ -474,8 +511,8 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
     )  # fmt: skip
     was_finite = jnp.isfinite(value) & jnp.isfinite(size)
     c = jax.lax.while_loop(
-        lambda c: c.is_known & (c.status == 0) & (c.steps < max_steps),
-        functools.partial(step, grad, was_finite), _settle(c, gtol, ftol),
+        goes_on, functools.partial(step, grad, was_finite),
+        _settle(c, gtol, ftol),
     )  # fmt: skip
     return c._replace(state=optax.tree.where(c.is_empty, init(c.x), c.state))
 
@@ -524,20 +561,19 @@ def _differentiate(solution, loss, primals, tangents):
   value_of = lambda parts, consts: loss(consts, join(parts))[0]
   x = split_all(leaves)
   slopes, bend = jax.linearize(jax.grad(value_of), x, consts)
-  # Bounds that only the solver knows hold a param where its gradient exceeds
-  # the norm, beyond rounding.
-  reach = lambda p: 2 * end.grad_norm + 4 * jnp.finfo(p.dtype).eps * jnp.abs(p)
+  no_dots = jax.tree.map(zero, consts)
+  curvature = _diagonal(lambda v: bend(v, no_dots), x)
   limits, limit_dots = (
       [b for p, b in zip(leaves, given or ()) for _ in split(p)]
       for given in (bounds, bound_dots)
   )
   held, moved = [], []
-  for i, (p, g) in enumerate(zip(x, slopes)):
-    is_low, is_high, (low, high) = g > reach(p), g < -reach(p), (0, 0)
-    if bounds is not None:
-      low, high = limits[i] or (-jnp.inf, jnp.inf)
-      is_low, is_high = p - g <= low, p - g >= high
-      low, high = limit_dots[i] or (0, 0)
+  for i, (p, g, bent) in enumerate(zip(x, slopes, curvature)):
+    low, high = (limits[i] if bounds else None) or (-jnp.inf, jnp.inf)
+    # At its bound, or a step of Newton's would take it there.
+    is_low = (p <= low) & (g >= 0) | ((p - low) * bent < g)
+    is_high = (p >= high) & (g <= 0) | ((p - high) * bent > g)
+    low, high = (limit_dots[i] if bounds else None) or (0, 0)
     held.append(is_low | is_high)
     dot = jnp.where(is_low, low, jnp.where(is_high, high, 0))
     moved.append(dot.astype(p.dtype))
@@ -547,12 +583,10 @@ def _differentiate(solution, loss, primals, tangents):
   nothing = lambda parts: sum(jnp.sum(0 * p) for p in parts)
   tie = lambda ps: [p + jnp.asarray(nothing(ps), p.dtype) for p in ps]
   zeros = optax.tree.zeros_like(x)
-  no_dots = jax.tree.map(zero, consts)
-  right = tie(bend(moved, const_dots))
+  right = choose(zeros, optax.tree.scale(-1, bend(moved, const_dots)))
   free_dots = jax.lax.custom_linear_solve(
-      lambda v: choose(v, bend(choose(zeros, v), no_dots)),
-      choose(zeros, optax.tree.scale(-1, right)),
-      _conjugate_residuals, symmetric=True,
+      lambda v: choose(v, bend(choose(zeros, v), no_dots)), tie(right),
+      functools.partial(_conjugate_residuals, curvature), symmetric=True,
   )  # fmt: skip
   dots = optax.tree.add(tie(free_dots), moved)
   value_dot = jax.jvp(value_of, (x, consts), (dots, const_dots))[1]
@@ -560,32 +594,58 @@ def _differentiate(solution, loss, primals, tangents):
   return end, end_dots._replace(params=join(dots), value=value_dot)
 
 
-def _conjugate_residuals(matvec, b):
-  """Solves a symmetric system, in the least squares where it is singular."""
+def _diagonal(matvec, x):
+  """Gets the diagonal of a matrix, or infinity where that is too much work."""
+  flat, unravel = flatten_util.ravel_pytree(x)
+  if flat.size > _MOST_SCALED:
+    return unravel(jnp.full_like(flat, jnp.inf))
+  entry = lambda e: optax.tree.vdot(unravel(e), matvec(unravel(e)))
+  found = jax.lax.map(entry, jnp.eye(flat.size, dtype=flat.dtype))
+  return unravel(jax.lax.stop_gradient(found))
+
+
+def _conjugate_residuals(curvature, matvec, b):
+  """Solves a symmetric system, in the least squares where it is singular.
+
+  Args:
+    curvature: its diagonal, infinite where it is not known.
+    matvec: multiplies by the matrix.
+    b: the right side.
+
+  Returns:
+    A solution, of those the least in units that make the curvatures 1.
+  """
   dot = optax.tree.vdot
   eps = jnp.finfo(jnp.result_type(*jax.tree.leaves(b))).eps
   limit = 10 * optax.tree.size(b)
+  is_used = lambda c: jnp.isfinite(c) & (c > 0)
+  units = [jnp.where(is_used(c), jax.lax.rsqrt(c), 1) for c in curvature]
+  scale = functools.partial(optax.tree.mul, units)
+  b = scale(b)
 
   def goes_on(carry):
-    _, r, _, new, _, curvature, largest, count = carry
+    _, r, _, new, _, curved, largest, count = carry
     is_left = dot(r, r) > eps**2 * dot(b, b)
     # What is left is not curved, beyond rounding.
     is_curved = dot(new, new) > 16 * eps**2 * largest * dot(r, r)
-    return is_left & is_curved & (curvature > 0) & (count < limit)
+    return is_left & is_curved & (curved > 0) & (count < limit)
 
   def step(carry):
-    v, r, p, _, bent, curvature, largest, count = carry
-    size = curvature / dot(bent, bent)
+    v, r, p, _, bent, curved, largest, count = carry
+    size = curved / dot(bent, bent)
     v = optax.tree.add_scale(v, size, p)
     r = optax.tree.add_scale(r, -size, bent)
-    new = matvec(r)
+    new = scale(matvec(scale(r)))
     along = dot(r, new)
-    p = optax.tree.add_scale(r, along / curvature, p)
-    bent = optax.tree.add_scale(new, along / curvature, bent)
+    p = optax.tree.add_scale(r, along / curved, p)
+    bent = optax.tree.add_scale(new, along / curved, bent)
     largest = jnp.maximum(largest, dot(new, new) / dot(r, r))
     return v, r, p, new, bent, along, largest, count + 1
 
-  new = matvec(b)
+  new = scale(matvec(scale(b)))
   zeros = optax.tree.zeros_like(b)
   start = zeros, b, b, new, new, dot(b, new), dot(new, new) / dot(b, b), 0
-  return jax.lax.while_loop(goes_on, step, start)[0]
+  v, _, _, new, *_ = jax.lax.while_loop(goes_on, step, start)
+  # A loop that meets NaN ends, and its result is NaN.
+  nothing = 0 * dot(new, new)
+  return scale(jax.tree.map(lambda v: v + nothing.astype(v.dtype), v))

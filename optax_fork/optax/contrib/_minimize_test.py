@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests for a whole solve in one call."""
 
+import functools
+
 from absl.testing import absltest
 from absl.testing import parameterized
 from flax import nnx
@@ -160,6 +162,24 @@ class MinimizeTest(parameterized.TestCase):
     np.testing.assert_allclose(found.params['x'], 3, atol=1e-5)
     self.assertFalse(found.params['x'].weak_type)
 
+  @parameterized.parameters(True, False)
+  def test_python_floats_of_a_raw_model(self, is_only):
+    """They are trained where nothing else can be, and are settings beside."""
+    loss = lambda p: jnp.sum((p['fn'](p['x']) - 0.5) ** 2)
+    start = {'fn': jnp.tanh, 'x': 1.0}
+    if not is_only:
+      start |= {'x': jnp.ones(2), 'y': 1.0}
+    found = minimize(loss, start, lower=0.0).params
+    np.testing.assert_allclose(jnp.tanh(found['x']), 0.5, atol=1e-4)
+    self.assertIs(found.get('y'), start.get('y'))
+
+  def test_abstract_result_can_be_printed(self):
+    found = jax.eval_shape(lambda x: minimize(jnp.sum, x), jnp.zeros(0))
+    self.assertIn('ShapeDtypeStruct', repr(found))
+
+  def test_no_elements(self):
+    self.assertEqual(minimize(jnp.sum, jnp.zeros(0)).grad_norm, 0)
+
   def test_progress(self):
     seen = []
     run = jax.jit(
@@ -172,9 +192,19 @@ class MinimizeTest(parameterized.TestCase):
 
   def test_vmap(self):
     """Each problem has its own data and stops by itself."""
-    run = lambda y: minimize(_fit, jnp.zeros(2), y, 1.0, upper=0.3)
+
+    def run(y, callback):
+      return minimize(
+          _fit, jnp.zeros(2), y, 1.0, upper=0.3, callback=callback
+      )
+
     ys = jnp.asarray([[1.0, 2.0], [-3.0, 0.1], [0.0, 0.0]])
+    calls = []
+    run = functools.partial(run, callback=lambda *step: calls.append(step))
     found = jax.jit(jax.vmap(run))(ys)
+    jax.effects_barrier()
+    self.assertLen(calls, found.steps.sum())
+    run = functools.partial(run, callback=None)
     for i, y in enumerate(ys):
       one = run(y)
       np.testing.assert_allclose(found.params[i], one.params, atol=1e-4)
@@ -386,6 +416,11 @@ class StopTest(parameterized.TestCase):
       ({'params': np.array([1, 2])}, 'arrays of floats'),
       ({'params': {'fn': jnp.tanh}}, 'arrays of floats'),
       ({'params': {'a': 1, 'b': 1.0}}, r"\['a'\] is 1 beside floats"),
+      (
+          {'solver': _masking.masked(_layouts.flatten(alias.lbfgs()), [1, 0]),
+           'params': [jnp.ones(2), jnp.ones(2)]},
+          'a part of the params as one vector',
+      ),
   )  # fmt: skip
   def test_error(self, options, text):
     options = {'params': jnp.ones(2)} | options
@@ -479,6 +514,47 @@ class DerivativesTest(parameterized.TestCase):
     np.testing.assert_allclose(
         jax.grad(jax.grad(run))(2.0), -3 * x * first**3, rtol=1e-3
     )
+
+  @parameterized.parameters((50.0, False), (1e4, True))
+  def test_of_params_of_different_sizes(self, size, is_double):
+    """Each is exact, though one is curved much more than the other."""
+    with jax.enable_x64(is_double):
+      loss = lambda p, w: (p[0] / size - w) ** 2 + (p[1] * size - w) ** 2
+      run = lambda w: minimize(loss, (0.0, 0.0), w, gtol=1e-7).params
+      for slopes in (jax.jacfwd(run)(1.5), jax.jacrev(run)(1.5)):
+        np.testing.assert_allclose(slopes, [size, 1 / size], rtol=1e-5)
+
+  @parameterized.parameters(None, 'lbfgsb', 'flat')
+  def test_what_is_held_is_what_is_at_its_bound(self, name):
+    """A gradient of any size holds nothing that is far from its bound."""
+    lower = np.array([-1.0, 0.2])
+    solver = name and _lbfgsb.lbfgsb(lower)
+    if name == 'flat':
+      solver = _layouts.flatten(solver)
+    options = {'solver': solver} if name else {'lower': lower}
+    loss = lambda x, w: 1e4 * (x[0] - w) ** 2 + x[1]
+    start = np.array([1.0, 0.2], np.float32)
+    # It stays at the start, where the first element of the gradient is 14,000.
+    run = lambda w: minimize(loss, start, w, gtol=1e9, **options).params
+    np.testing.assert_allclose(jax.jacfwd(run)(0.3), [1, 0], atol=1e-5)
+
+  def test_infinite_curvature_at_a_bound_stays_there(self):
+    loss = lambda x, w: jnp.power(x[0], 1.5) + x[0] + (x[1] - w) ** 2
+    lower = np.array([0.0, -np.inf])
+    run = lambda w: minimize(loss, jnp.array([1.0, 0]), w, lower=lower).params
+    np.testing.assert_allclose(jax.jacfwd(run)(2.0), [0, 1], atol=1e-5)
+
+  def test_where_the_loss_is_not_finite_are_not_finite(self):
+    loss = lambda x, w: jnp.where(w > 0, 1, jnp.nan) * jnp.sum((x - w) ** 2)
+    run = lambda w: minimize(loss, jnp.ones(2), w).params
+    self.assertTrue(jnp.isnan(jax.jacfwd(run)(-1.0)).all())
+
+  def test_by_a_bound_of_another_dtype(self):
+    with jax.enable_x64(True):
+      run = lambda low: minimize(
+          lambda x: jnp.sum((x + 1) ** 2), np.ones(2, np.float32), lower=low
+      ).params
+      np.testing.assert_array_equal(jax.jacfwd(run)(0.1), 1)
 
   def test_of_what_a_solver_closes_over_are_an_error(self):
     def run(lower):

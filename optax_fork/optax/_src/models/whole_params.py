@@ -30,6 +30,7 @@ class FlatParams:
     treedef: their structure, in which holes are leaves.
     searched: the positions of what masked searches move in this update.
     is_searching: whether a search calls a function of the params.
+    bounds: those of an optimizer within bounds, whose ``init`` was called.
   """
 
   def __init__(self, params: Any, view: Any = None, is_update: bool = False):
@@ -37,6 +38,7 @@ class FlatParams:
     self.is_update = is_update
     self.searched: set[int] = set()
     self.is_searching = False
+    self.bounds: Any = None
     self._found = {}
 
   @functools.cached_property
