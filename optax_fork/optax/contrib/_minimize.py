@@ -31,7 +31,7 @@ import optax.tree
 # pylint: disable=protected-access
 
 _FLAT_STEPS = 10
-_MOST_SCALED = 100
+_MOST_SCALED = 100  # A product with the Hessian finds the curvature of one.
 
 
 class MinimizeStatus(enum.IntEnum):
@@ -571,6 +571,7 @@ def _differentiate(solution, loss, primals, tangents):
   for i, (p, g, bent) in enumerate(zip(x, slopes, curvature)):
     low, high = (limits[i] if bounds else None) or (-jnp.inf, jnp.inf)
     # At its bound, or a step of Newton's would take it there.
+    bent = jnp.maximum(bent, 0)
     is_low = (p <= low) & (g >= 0) | ((p - low) * bent < g)
     is_high = (p >= high) & (g <= 0) | ((p - high) * bent > g)
     low, high = (limit_dots[i] if bounds else None) or (0, 0)
@@ -648,4 +649,4 @@ def _conjugate_residuals(curvature, matvec, b):
   v, _, _, new, *_ = jax.lax.while_loop(goes_on, step, start)
   # A loop that meets NaN ends, and its result is NaN.
   nothing = 0 * dot(new, new)
-  return scale(jax.tree.map(lambda v: v + nothing.astype(v.dtype), v))
+  return scale(jax.tree.map(lambda v: v + jnp.asarray(nothing, v.dtype), v))
