@@ -597,12 +597,20 @@ def _differentiate(solution, loss, primals, tangents):
 
 def _diagonal(matvec, x):
   """Gets the diagonal of a matrix, or infinity where that is too much work."""
-  flat, unravel = flatten_util.ravel_pytree(x)
-  if flat.size > _MOST_SCALED:
-    return unravel(jnp.full_like(flat, jnp.inf))
-  entry = lambda e: optax.tree.vdot(unravel(e), matvec(unravel(e)))
-  found = jax.lax.map(entry, jnp.eye(flat.size, dtype=flat.dtype))
-  return unravel(jax.lax.stop_gradient(found))
+  ends = np.cumsum([p.size for p in x])
+  if ends[-1] > _MOST_SCALED:
+    return [jnp.full_like(p, jnp.inf) for p in x]
+  places = [e - p.size + np.arange(p.size).reshape(p.shape)
+            for p, e in zip(x, ends)]  # fmt: skip
+
+  def entry(place):
+    zeros = optax.tree.zeros_like(x)  # They are sharded as the params are.
+    unit = [jnp.where(n == place, 1, z) for n, z in zip(places, zeros)]
+    return optax.tree.vdot(unit, matvec(unit))
+
+  found = jax.lax.map(entry, jnp.arange(ends[-1]))
+  found = jax.lax.stop_gradient(found)
+  return [found[n].astype(p.dtype) for n, p in zip(places, x)]
 
 
 def _conjugate_residuals(curvature, matvec, b):
