@@ -632,6 +632,9 @@ def _conjugate_residuals(curvature, matvec, b):
   scale = functools.partial(optax.tree.mul, units)
   b = scale(b)
 
+  def add(u, size, v):  # Each array keeps its dtype.
+    return optax.tree.cast_like(optax.tree.add_scale(u, size, v), u)
+
   def goes_on(carry):
     _, r, _, new, _, curved, largest, count = carry
     is_left = dot(r, r) > eps**2 * dot(b, b)
@@ -642,12 +645,12 @@ def _conjugate_residuals(curvature, matvec, b):
   def step(carry):
     v, r, p, _, bent, curved, largest, count = carry
     size = curved / dot(bent, bent)
-    v = optax.tree.add_scale(v, size, p)
-    r = optax.tree.add_scale(r, -size, bent)
+    v = add(v, size, p)
+    r = add(r, -size, bent)
     new = scale(matvec(scale(r)))
     along = dot(r, new)
-    p = optax.tree.add_scale(r, along / curved, p)
-    bent = optax.tree.add_scale(new, along / curved, bent)
+    p = add(r, along / curved, p)
+    bent = add(new, along / curved, bent)
     largest = jnp.maximum(largest, dot(new, new) / dot(r, r))
     return v, r, p, new, bent, along, largest, count + 1
 
