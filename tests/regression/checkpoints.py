@@ -126,10 +126,11 @@ def read(path: pathlib.Path) -> Any:
 
 
 def take(target, saved):
-  """Returns target with the leaves that have the same names in saved."""
-  name = lambda path: jax.tree_util.keystr(path, simple=True, separator='/')
-  leaves = {name(path): x for path, x in jax.tree.leaves_with_path(saved)}
-  return jax.tree.map_with_path(lambda path, _: leaves[name(path)], target)
+  """Returns target with the leaves of the same names and shapes in saved."""
+  name = lambda key: jax.tree_util.keystr((key,), simple=True)
+  find = lambda path, x: (*map(name, path), jnp.shape(x))
+  leaves = {find(*leaf): leaf[1] for leaf in jax.tree.leaves_with_path(saved)}
+  return jax.tree.map_with_path(lambda *leaf: leaves[find(*leaf)], target)
 
 
 def _main(directory):
