@@ -549,6 +549,15 @@ class DerivativesTest(parameterized.TestCase):
     run = lambda w: minimize(loss, jnp.ones(2), w).params
     self.assertTrue(jnp.isnan(jax.jacfwd(run)(-1.0)).all())
 
+  def test_of_params_of_several_dtypes(self):
+    start = {'a': jnp.ones(2, jnp.bfloat16), 'b': jnp.ones(2)}
+    loss = lambda p, w: sum(jnp.sum((p[k] - w) ** 2) for k in p)
+    run = lambda w: minimize(loss, start, w, gtol=1e-2).params
+    slopes = jax.jacfwd(run)(0.3)
+    self.assertEqual(slopes['a'].dtype, jnp.bfloat16)
+    np.testing.assert_allclose(np.float32(slopes['a']), 1, rtol=0.01)
+    np.testing.assert_allclose(slopes['b'], 1, rtol=1e-5)
+
   def test_by_a_bound_of_another_dtype(self):
     with jax.enable_x64(True):
       run = lambda low: minimize(
