@@ -93,7 +93,9 @@ def copy(source: pathlib.Path, target: pathlib.Path) -> None:
   target.parent.mkdir(parents=True, exist_ok=True)
   if source.is_dir():
     ignore = shutil.ignore_patterns('__pycache__', '*.py[co]')
-    shutil.copytree(source, target, False, ignore, shutil.copyfile)
+    shutil.copytree(
+        source, target, ignore=ignore, copy_function=shutil.copyfile
+    )
   else:
     shutil.copyfile(source, target)
 
@@ -127,10 +129,14 @@ def _vendor(stage: pathlib.Path) -> None:
   for name in pin.digests():
     copy(release / name, stage / name)
   changed = assemble(stage, _CHECKOUT / 'patches', series.added(_CHECKOUT))
-  stamped, line = 'optax/__init__.py', '\n__version__ = "{}"\n'
-  new = line.format(series.fork_version(stage))
-  text = (stage / stamped).read_text('utf-8')
-  text = text.replace(line.format(pin.version()), new)
+  stamped, line = 'optax/__init__.py', '__version__ = "{}"\n'
+  text, old = (stage / stamped).read_text('utf-8'), line.format(pin.version())
+  if text.count(old) != 1:
+    raise optax_fork.ForkError(
+        f'{stamped} has to hold one line {old.strip()}, which gets the version'
+        ' of the fork.'
+    )
+  text = text.replace(old, line.format(series.fork_version(stage)))
   (stage / stamped).write_text(text, 'utf-8', newline='\n')
   with (stage / 'NOTICE').open('a', encoding='utf-8', newline='\n') as notice:
     notice.write('\nChanged or added files:\n')

@@ -50,12 +50,12 @@ To drop the move:
  {work_tree.EXPORTED}
   python -m optax_fork checkout"""
   before = git.text(tree, 'rev-parse', work_tree.BASE)
+  with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
+    fresh = pathlib.Path(scratch) / 'optax'
+    work_tree.create(fresh, [])
+    base = f'+{work_tree.BASE}:{work_tree.BASE}'
+    git.run(tree, *work_tree.FETCH, fresh, base)
   try:
-    with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
-      fresh = pathlib.Path(scratch) / 'optax'
-      work_tree.create(fresh, [])
-      base = f'+{work_tree.BASE}:{work_tree.BASE}'
-      git.run(tree, *work_tree.FETCH, fresh, base)
     git.run(tree, 'rebase', '--onto', work_tree.BASE, before)
   except optax_fork.ForkError as error:
     raise optax_fork.ForkError(

@@ -23,9 +23,9 @@ EPOCH = '1773964800'  # The day of Optax 0.2.8.
 _KINDS = ('wheel', 'sdist')
 _TEXT = """\
 # The Optax release that the fork is built from: the wheel, then the sdist.
-optax==={} \\
-    --hash=sha256:{} \\
-    --hash=sha256:{}
+optax==={version} \\
+    --hash=sha256:{wheel} \\
+    --hash=sha256:{sdist}
 """
 
 
@@ -148,12 +148,21 @@ def unpack(target: pathlib.Path, kind: str) -> None:
 def write(wanted: str) -> None:
   """Downloads a release, such as 0.2.9, and writes the pin of it.
 
-  pip compares each archive with the digest that the index gives. `unpack`
-  refuses an sdist that holds another package than the wheel.
+  pip compares each archive with the digest that the index gives. The wheel and
+  the sdist have to hold the same package.
   """
-  wheel, sdist = (_download(kind, f'optax==={wanted}') for kind in _KINDS)
-  package = {x: data for x, data in files(wheel) if x.startswith('optax/')}
-  write_sums(_DIGESTS, {x: sha256(data) for x, data in package.items()})
-  sums = [sha256(path.read_bytes()) for path in (wheel, sdist)]
-  text = _TEXT.format(wanted, *sums)
+  paths = {kind: _download(kind, f'optax==={wanted}') for kind in _KINDS}
+  wheel, sdist = (
+      {x: sha256(data) for x, data in files(path) if x.startswith('optax/')}
+      for path in paths.values()
+  )
+  if wheel != sdist:
+    different = sorted(dict(wheel.items() ^ sdist.items()))
+    raise optax_fork.ForkError(
+        f'The wheel and the sdist of Optax {wanted} do not match: they differ'
+        f' in {", ".join(different)}.'
+    )
+  write_sums(_DIGESTS, wheel)
+  sums = {kind: sha256(path.read_bytes()) for kind, path in paths.items()}
+  text = _TEXT.format(version=wanted, **sums)
   REQUIREMENTS.write_text(text, 'utf-8', newline='\n')

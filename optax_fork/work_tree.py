@@ -95,8 +95,7 @@ def create(tree: pathlib.Path, patches: list[series.Patch]) -> None:
   git.run(tree, 'add', '--all', '--force')
   git.run(tree, 'commit', '--quiet', '-m', f'Optax {pin.version()}')
   git.run(tree, 'update-ref', BASE, 'HEAD')
-  if patches:
-    apply(tree, patches)
+  apply(tree, patches)
 
 
 def apply(
@@ -104,7 +103,8 @@ def apply(
 ) -> str:
   """Applies patches as commits; at one that stops, git waits for the user."""
   paths = [patch.path.resolve() for patch in patches]
-  return git.text(tree, *_AM, *options, *paths)
+  # Without a path, git would read a patch from what the user types.
+  return git.text(tree, *_AM, *options, *paths) if paths else ''
 
 
 def _link(ours: dict[str, pathlib.Path], tree: pathlib.Path) -> None:

@@ -275,9 +275,8 @@ def _search(path, evaluate, start, one, max_steps):
   )
   updates = path.step_to(step_size)
   x = [p + u for p, u in zip(path.x, updates)]
-  # The measure by which Byrd et al. stop (section 6).
-  norm = optax.tree.norm(_projected_step(x, grad[0], path.bounds), ord=jnp.inf)
-  norm, value = [jnp.where(was_outside, jnp.inf, v) for v in (norm, value)]
+  norm = _projected_norm(x, grad[0], path.bounds, was_outside)
+  value = jnp.where(was_outside, jnp.inf, value)
   # A step that only moves params inside does not count as a failed search, even
   # if it ends next to equal bounds. It fails if a param cannot move.
   stays = [
@@ -475,6 +474,12 @@ def _projected_step(x, g, bounds):
   return _where_bounded(
       lambda b, u, p: jnp.clip(p + u, *b) - p, bounds, [-q for q in g], x
   )
+
+
+def _projected_norm(x, g, bounds, is_out):
+  """Gets the measure by which Byrd et al. stop (section 6)."""
+  norm = optax.tree.norm(_projected_step(x, g, bounds), ord=jnp.inf)
+  return jnp.where(is_out, jnp.inf, norm)
 
 
 def _exact_update(pair, u, p):

@@ -500,10 +500,9 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
     norm = getattr(_search_of(c.state), 'projected_grad_norm', size)
     if bounds is not None:
       leaves, slopes = map(jax.tree.leaves, (c.x, grad))
-      norm = _largest(_lbfgsb._projected_step(leaves, slopes, bounds))
       # As under jit, where nobody sees that lower is above upper.
       is_out = _lbfgsb._are_out(leaves, bounds)
-      norm = jnp.where(is_out, jnp.inf, norm)
+      norm = _lbfgsb._projected_norm(leaves, slopes, bounds, is_out)
     c = c._replace(
         value=value, norm=jnp.asarray(norm, value.dtype), is_known=True,
         evaluations=c.evaluations + 1,
@@ -563,18 +562,19 @@ def _differentiate(solution, loss, primals, tangents):
   slopes, bend = jax.linearize(jax.grad(value_of), x, consts)
   no_dots = jax.tree.map(zero, consts)
   curvature = _diagonal(lambda v: bend(v, no_dots), x)
+  no_bounds = [None] * len(leaves)
   limits, limit_dots = (
-      [b for p, b in zip(leaves, given or ()) for _ in split(p)]
+      [b for p, b in zip(leaves, given or no_bounds) for _ in split(p)]
       for given in (bounds, bound_dots)
   )
   held, moved = [], []
-  for i, (p, g, bent) in enumerate(zip(x, slopes, curvature)):
-    low, high = (limits[i] if bounds else None) or (-jnp.inf, jnp.inf)
+  for p, g, bent, limit, dots in zip(x, slopes, curvature, limits, limit_dots):
+    low, high = limit or (-jnp.inf, jnp.inf)
     # At its bound, or a step of Newton's would take it there.
     bent = jnp.maximum(bent, 0)
     is_low = (p <= low) & (g >= 0) | ((p - low) * bent < g)
     is_high = (p >= high) & (g <= 0) | ((p - high) * bent > g)
-    low, high = (limit_dots[i] if bounds else None) or (0, 0)
+    low, high = dots or (0, 0)
     held.append(is_low | is_high)
     dot = jnp.where(is_low, low, jnp.where(is_high, high, 0))
     moved.append(dot.astype(p.dtype))
@@ -627,8 +627,10 @@ def _conjugate_residuals(curvature, matvec, b):
   dot = optax.tree.vdot
   eps = jnp.finfo(jnp.result_type(*jax.tree.leaves(b))).eps
   limit = 10 * optax.tree.size(b)
-  is_used = lambda c: jnp.isfinite(c) & (c > 0)
-  units = [jnp.where(is_used(c), jax.lax.rsqrt(c), 1) for c in curvature]
+  units = [
+      jnp.where((c > 0) & jnp.isfinite(c), jax.lax.rsqrt(c), 1)
+      for c in curvature
+  ]
   scale = functools.partial(optax.tree.mul, units)
   b = scale(b)
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests for a whole solve in one call."""
 
-import functools
+import dataclasses
+from typing import Any
 
 from absl.testing import absltest
 from absl.testing import parameterized
@@ -45,6 +46,13 @@ _MODEL = {
     'fn': jnp.tanh,
     'size': 3,
 }
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class _Curve:
+  fn: Any
+  x: Any
 
 
 def _model_loss(model):
@@ -162,16 +170,21 @@ class MinimizeTest(parameterized.TestCase):
     np.testing.assert_allclose(found.params['x'], 3, atol=1e-5)
     self.assertFalse(found.params['x'].weak_type)
 
-  @parameterized.parameters(True, False)
-  def test_python_floats_of_a_raw_model(self, is_only):
+  @parameterized.parameters(
+      (_Curve(jnp.tanh, 1.0),),
+      ({'fn': jnp.tanh, 'x': jnp.ones(2), 'y': 1.0},),
+  )
+  def test_python_floats_of_a_raw_model(self, start):
     """They are trained where nothing else can be, and are settings beside."""
-    loss = lambda p: jnp.sum((p['fn'](p['x']) - 0.5) ** 2)
-    start = {'fn': jnp.tanh, 'x': 1.0}
-    if not is_only:
-      start |= {'x': jnp.ones(2), 'y': 1.0}
+
+    def loss(model):
+      fn, x, *_ = jax.tree.leaves(model)
+      return jnp.sum((fn(x) - 0.5) ** 2)
+
     found = minimize(loss, start, lower=0.0).params
-    np.testing.assert_allclose(jnp.tanh(found['x']), 0.5, atol=1e-4)
-    self.assertIs(found.get('y'), start.get('y'))
+    fn, x, *settings = jax.tree.leaves(found)
+    np.testing.assert_allclose(fn(x), 0.5, atol=1e-4)
+    self.assertTrue(all(type(y) is float for y in settings))
 
   def test_abstract_result_can_be_printed(self):
     found = jax.eval_shape(lambda x: minimize(jnp.sum, x), jnp.zeros(0))
@@ -193,18 +206,17 @@ class MinimizeTest(parameterized.TestCase):
   def test_vmap(self):
     """Each problem has its own data and stops by itself."""
 
-    def run(y, callback):
+    def run(y, callback=None):
       return minimize(
           _fit, jnp.zeros(2), y, 1.0, upper=0.3, callback=callback
       )
 
     ys = jnp.asarray([[1.0, 2.0], [-3.0, 0.1], [0.0, 0.0]])
     calls = []
-    run = functools.partial(run, callback=lambda *step: calls.append(step))
-    found = jax.jit(jax.vmap(run))(ys)
+    report = lambda *step: calls.append(step)
+    found = jax.jit(jax.vmap(lambda y: run(y, report)))(ys)
     jax.effects_barrier()
     self.assertLen(calls, found.steps.sum())
-    run = functools.partial(run, callback=None)
     for i, y in enumerate(ys):
       one = run(y)
       np.testing.assert_allclose(found.params[i], one.params, atol=1e-4)
@@ -532,10 +544,10 @@ class DerivativesTest(parameterized.TestCase):
     if name == 'flat':
       solver = _layouts.flatten(solver)
     options = {'solver': solver} if name else {'lower': lower}
-    loss = lambda x, w: 1e4 * (x[0] - w) ** 2 + x[1]
+    loss = lambda x, w: 1e4 * (x[0] - w) ** 2 + (x[1] + w) ** 2
     start = np.array([1.0, 0.2], np.float32)
     # It stays at the start, where the first element of the gradient is 14,000.
-    run = lambda w: minimize(loss, start, w, gtol=1e9, **options).params
+    run = lambda w: minimize(loss, start, w, max_steps=0, **options).params
     np.testing.assert_allclose(jax.jacfwd(run)(0.3), [1, 0], atol=1e-5)
 
   def test_infinite_curvature_at_a_bound_stays_there(self):
