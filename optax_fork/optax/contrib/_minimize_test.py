@@ -184,7 +184,7 @@ class MinimizeTest(parameterized.TestCase):
     found = minimize(loss, start, lower=0.0).params
     fn, x, *settings = jax.tree.leaves(found)
     np.testing.assert_allclose(fn(x), 0.5, atol=1e-4)
-    self.assertTrue(all(type(y) is float for y in settings))
+    self.assertTrue(all(isinstance(y, float) for y in settings))
 
   def test_abstract_result_can_be_printed(self):
     found = jax.eval_shape(lambda x: minimize(jnp.sum, x), jnp.zeros(0))
