@@ -37,7 +37,7 @@ _FAIL_ON_BOTH = (
 )
 # A test of a patch that is to be sent, whose warning the fork need not give: it
 # leaves this mask as it is. tests/sent.py runs it.
-_OF_WHAT_THE_FORK_MENDS = (
+OF_WHAT_THE_FORK_MENDS = (
     'optax/schedules/_inject_test.py::InjectHyperparamsTest::'
     'test_warns_of_a_mask',
 )
@@ -134,7 +134,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def main(arguments: list[str]) -> int:
-  left_out = *_FAIL_ON_BOTH, *_OF_WHAT_THE_FORK_MENDS
+  left_out = *_FAIL_ON_BOTH, *OF_WHAT_THE_FORK_MENDS
   deselected = [f'--deselect={name}' for name in left_out]
   # This file is a plugin, too: so each process makes the same choice.
   options = ['-q', '-p', 'tests.upstream']

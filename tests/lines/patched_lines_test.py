@@ -68,14 +68,17 @@ def test_all_lines_and_branches(tmp_path):
   def must(*command):
     subprocess.run(
         [sys.executable, '-m', 'coverage', *command], cwd=tree, check=True,
-        env=os.environ | {'PYTHONPATH': path},
+        env=os.environ | upstream.DEVICES | {'PYTHONPATH': path},
     )  # fmt: skip
 
   must(
       'run', f'--data-file={data}', '--branch', '--source=optax',
       f'--omit={_OMITTED}', '-m', 'pytest', '-q', '-p', 'no:cacheprovider',
       '-p', seeds.__name__, '--rootdir=.',
-      *(f'--deselect={test}' for test in upstream.FAIL_ON_PRISTINE),
+      *(
+          f'--deselect={test}' for test in
+          upstream.FAIL_ON_PRISTINE + upstream.OF_WHAT_THE_FORK_MENDS
+      ),
       *_tests(tree),
   )  # fmt: skip
   must(
