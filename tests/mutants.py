@@ -119,7 +119,7 @@ def _ours(is_test: bool) -> list[str]:
   release = pin.digests()
   paths = (p.relative_to(_PACKAGES) for p in _PACKAGES.glob('optax/**/*.py'))
   names = (p.as_posix() for p in paths)
-  ours = (p for p in names if p not in release and 'test_case' not in p)
+  ours = (p for p in names if p not in release)
   return sorted(p for p in ours if p.endswith('_test.py') == is_test)
 
 

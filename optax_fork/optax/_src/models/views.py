@@ -24,7 +24,6 @@ from optax._src.models import leaf_kinds
 
 
 _MASKED_NODES: set[type[Any]] = set()
-_PARTITION_STATES: set[type[Any]] = set()
 
 
 def masked_node(cls: type[Any]) -> type[Any]:
@@ -33,14 +32,9 @@ def masked_node(cls: type[Any]) -> type[Any]:
   return cls
 
 
-def partition_state(cls: type[Any]) -> type[Any]:
-  """Declares, as a decorator, that a class has a state for each label."""
-  _PARTITION_STATES.add(cls)
-  return cls
-
-
 def is_partition_state(x: Any) -> bool:
-  return type(x) in _PARTITION_STATES
+  """Whether something has a state for each label."""
+  return 'labels' in getattr(type(x), '_kinds_of_fields', {}).values()
 
 
 def is_masked(x: Any) -> bool:
