@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes our modules at random, one place at a time: do the tests notice?
 
-`python tests/mutants.py [--count N] [--seed N] [WORD ...]` draws places of the
+`python -m tests.mutants [--count N] [--seed N] [WORD ...]` draws places of the
 modules that the fork adds to Optax, or of those whose path has one of the
 words. Each is changed in a scratch copy of the installed package, which comes
 first on the path of pytest. Our tests in the folder of the module run, then the

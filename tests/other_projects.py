@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs another project's tests on pristine Optax and on the fork.
 
-`python tests/other_projects.py CHECKOUT [--needs REQUIREMENTS] [ARGUMENT ...]`:
+`python -m tests.other_projects CHECKOUT [--needs REQUIREMENTS] [ARGUMENT ...]`:
 installs the checkout with what its tests need, and the fork, in an environment
 of its own. Its tests run twice, the first time with the release first on the
 path. What differs is printed, and is an error where the fork is worse.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lists the tests that pass with a broken Optax: what do they look at?
 
-`python tests/sabotage.py [SABOTEUR] ARGUMENTS` runs pytest with each saboteur
+`python -m tests.sabotage [SABOTEUR] ARGUMENTS` runs pytest with each saboteur
 below in place of the installed fork, or with one, and prints which tests pass.
 Tests of errors and states may pass with some; what passes with all of them is a
 test of something else, or of nothing.
