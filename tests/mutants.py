@@ -28,6 +28,7 @@ from typing import NamedTuple, Optional
 
 import optax
 from optax_fork import pin
+from tests import upstream
 
 _ROOT = pathlib.Path(__file__).resolve().parents[1]
 _PACKAGES = pathlib.Path(optax.__file__).parents[1]
@@ -129,8 +130,9 @@ def _first_failure(arguments: list[str], path: str) -> Optional[str]:
   try:
     result = subprocess.run(
         [*command, '-p', 'no:cacheprovider', *arguments], cwd=_ROOT,
-        env=os.environ | {'PYTHONPATH': path}, timeout=_SECONDS, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+        env=os.environ | upstream.DEVICES | {'PYTHONPATH': path},
+        timeout=_SECONDS, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, check=False,
     )  # fmt: skip
   except subprocess.TimeoutExpired:
     return 'a test that does not end'
