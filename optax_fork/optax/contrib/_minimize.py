@@ -570,10 +570,12 @@ def _differentiate(solution, loss, primals, tangents):
   held, moved = [], []
   for p, g, bent, limit, dots in zip(x, slopes, curvature, limits, limit_dots):
     low, high = limit or (-jnp.inf, jnp.inf)
-    # At its bound, or a step of Newton's would take it there.
-    bent = jnp.maximum(bent, 0)
-    is_low = (p <= low) & (g >= 0) | ((p - low) * bent < g)
-    is_high = (p >= high) & (g <= 0) | ((p - high) * bent > g)
+    # At its bound, or a step of Newton's would take it there. Where rounding
+    # hides what a step changes, there is none.
+    eps = jnp.finfo(p.dtype).eps * jnp.abs(end.value)
+    is_bent = bent * jnp.maximum(jnp.abs(p), 1) ** 2 > eps
+    is_low = (p <= low) & (g >= 0) | is_bent & ((p - low) * bent < g)
+    is_high = (p >= high) & (g <= 0) | is_bent & ((p - high) * bent > g)
     low, high = dots or (0, 0)
     held.append(is_low | is_high)
     dot = jnp.where(is_low, low, jnp.where(is_high, high, 0))
@@ -633,6 +635,10 @@ def _conjugate_residuals(curvature, matvec, b):
   ]
   scale = functools.partial(optax.tree.mul, units)
   b = scale(b)
+  # Squares of what is far from 1 would be 0, or infinite.
+  size = _largest(b)
+  size = jnp.where(size > 0, size, 1)
+  b = [jnp.asarray(u / size, u.dtype) for u in b]
 
   def add(u, size, v):  # Each array keeps its dtype.
     return optax.tree.cast_like(optax.tree.add_scale(u, size, v), u)
@@ -661,5 +667,5 @@ def _conjugate_residuals(curvature, matvec, b):
   start = zeros, b, b, new, new, dot(b, new), dot(new, new) / dot(b, b), 0
   v, _, _, new, *_ = jax.lax.while_loop(goes_on, step, start)
   # A loop that meets NaN ends, and its result is NaN.
-  nothing = 0 * dot(new, new)
-  return scale(jax.tree.map(lambda v: v + jnp.asarray(nothing, v.dtype), v))
+  size += 0 * dot(new, new)
+  return scale([u * jnp.asarray(size, u.dtype) for u in v])
