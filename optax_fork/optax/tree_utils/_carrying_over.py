@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from optax._src import tables
 from optax._src import tree_differences
 from optax._src.models import views
+from optax.tree_utils import _state_names
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -107,9 +108,10 @@ def _find_states(old: Any, new: Any, keys: Any = ()) -> Any:
   if not jax.tree.leaves(old) or not jax.tree.leaves(new):
     return
   partitions = []
-  is_leaf = lambda x: views.is_partition_state(x) or not _is_state(x)
+  is_state = _state_names.is_state
+  is_leaf = lambda x: views.is_partition_state(x) or not is_state(x)
   for path, x, y, error in tree_differences.walk(new, old, is_leaf, keys):
-    if error or is_leaf(x) != is_leaf(y) or _is_state(x) != _is_state(y):
+    if error or is_leaf(x) != is_leaf(y) or is_state(x) != is_state(y):
       raise _is_another(path, y, x)
     if views.is_partition_state(x) and jax.tree.leaves((x, y)):
       path += (jax.tree_util.GetAttrKey('inner_states'),)
@@ -136,15 +138,6 @@ def _have_no_keys(*nodes: Any) -> bool:
   key = jax.tree_util.FlattenedIndexKey
   has_index = any(isinstance(k, key) for k in itertools.chain(*a.keys() & b))
   return has_index and next(tree_differences.walk(*nodes))[-1] is not None
-
-
-def _is_state(x: Any) -> bool:
-  """Whether it is a state of Optax, or a chain or wrapper that holds one."""
-  if type(x).__module__.startswith('optax.'):
-    return not views.is_masked(x)
-  is_open = isinstance(x, tuple) or dataclasses.is_dataclass(x)
-  children = [child for key, child in tree_differences.open_node(x)[0] if key]
-  return bool(children) and (any if is_open else all)(map(_is_state, children))
 
 
 def _take(old: Any, new: Any) -> Any:
