@@ -27,6 +27,7 @@ _Wrapper = collections.namedtuple('Wrapper', ('number', 'inner'), module='mine')
 
 class _Keyless(dict):
   """A dict whose keys are static data."""
+  __module__ = 'mine'
 
 
 jax.tree_util.register_pytree_node(

@@ -37,7 +37,11 @@ class _Keyless(dict):
 
 
 _PLATEAU = _reduce_on_plateau.reduce_on_plateau()
-_Sized = collections.namedtuple('_Sized', 'count')
+_Sized = collections.namedtuple('_Sized', 'count', module='mine')
+
+
+def _integers(state):
+  return [x for x in jax.tree.leaves(state) if isinstance(x, int)]
 
 
 class StateNamesTest(absltest.TestCase):
@@ -202,20 +206,21 @@ class ScheduleTest(parameterized.TestCase):
   )  # fmt: skip
   def test_field_that_may_be_a_param(self, tx, name, dtype):
     """A NamedTuple can be of params, or a user's state."""
-    state = tx.init([collections.namedtuple('Net', name)(jnp.ones(()))])
+    net = collections.namedtuple('Net', name, module='mine')
+    state = tx.init([net(jnp.ones(()))])
     is_array = lambda _, value: isinstance(value, jax.Array)
     error = rf'float32\[\] at .*Net.{name} and {dtype}\[\] at .*State.{name}'
     for args in ((), (is_array,)):
       with self.assertRaisesRegex(ValueError, error):
         tree.set(state, *args, **{name: 4})
     new = tree.set(state, lambda path, _: 'Net' not in str(path), **{name: 4})
-    self.assertEqual([x for x in jax.tree.leaves(new) if isinstance(x, int)], [4])
+    self.assertEqual(_integers(new), [4])
 
   def test_integer_of_a_state_in_a_wrapper(self):
     """It cannot be a param, so it is set."""
     state = _masking.MaskedState(_Sized(0)), alias.adam(0.1).init(jnp.ones(2))
     new = tree.set(state, count=4)
-    self.assertEqual([x for x in jax.tree.leaves(new) if isinstance(x, int)], [4, 4])
+    self.assertEqual(_integers(new), [4, 4])
 
   def test_states_of_a_class_at_several_depths(self):
     trace = transform.trace(0.9)
