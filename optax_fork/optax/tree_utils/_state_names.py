@@ -110,15 +110,15 @@ def is_state(x: Any) -> bool:
 
 
 def _may_be_param(path: _Path, value: Any, state: Any, name: str) -> bool:
-  """Whether it is inside of a field that holds no state, and has a gradient."""
+  """Whether it is inside of a field that holds no state, and no integer."""
   if type(value).__name__ == name:  # A class is one of states.
     return False
   is_inside = False
   for key, (kind, node) in zip(path[:-1], _follow(state, path[:-1])):
     if kind or is_inside or hasattr(key, 'name'):
       is_inside = not kind and not is_state(node)
-  has_gradient = lambda x: all(map(leaf_kinds.can_have_gradient, x))
-  return is_inside and has_gradient(jax.tree.leaves(value))
+  is_discrete = lambda x: any(map(leaf_kinds.is_discrete, jax.tree.leaves(x)))
+  return is_inside and not is_discrete(value)
 
 
 def _check_found(

@@ -187,10 +187,11 @@ class ScheduleTest(parameterized.TestCase):
   def test_param_with_the_name_of_a_number(self, tx, place):
     """It is not set along, wherever it is."""
     name = re.findall(r'\w+', place)[-1]
-    is_array = lambda _, value: isinstance(value, jax.Array)
-    for x in (jnp.ones(()), jnp.ones(2)):
-      state = tx.init({name: x, 'net': [{name: x}]})
-      new = tree.set(state, is_array, **{name: 4})
+    is_leaf = lambda _, value: not isinstance(value, tuple)
+    one, two = jnp.ones(()), jnp.ones(2)
+    states = [tx.init({name: x, 'net': [{name: x}]}) for x in (one, two)]
+    for state in (*states, jax.tree.map(lambda _: 'sharding', states[0])):
+      new = tree.set(state, is_leaf, **{name: 4})
       pairs = zip(*map(jax.tree_util.tree_leaves_with_path, (state, new)))
       places = [path for (path, x), (_, y) in pairs if x is not y]
       self.assertEqual([*map(jax.tree_util.keystr, places)], [place])
