@@ -87,11 +87,15 @@ def choose(
   chosen = Chosen()
   for name in names:
     found = get_all(state, name, filtering)
+    if not found:
+      how = ', as `filtering` chooses,' if filtering else ''
+      there = show_names(state)
+      raise KeyError(f'Found no values of {name!r}{how} in {there}')
     params = [path for path, x in found if _may_be_param(path, x, state, name)]
     if len(params) < len(found):
       is_entry = lambda path: isinstance(path[-1], jax.tree_util.DictKey)
       found = [x for x in found if x[0] not in params or not is_entry(x[0])]
-    _check_found(found, params, state, name, filtering)
+    _check_found(found, params, state, name)
     chosen[name] = [path for path, _ in found]
   return chosen
 
@@ -122,17 +126,9 @@ def _may_be_param(path: _Path, value: Any, state: Any, name: str) -> bool:
 
 
 def _check_found(
-    found: _Found,
-    params: list[_Path],
-    state: Any,
-    name: str,
-    filtering: Optional[_Filter],
+    found: _Found, params: list[_Path], state: Any, name: str
 ) -> None:
   """Raises an error if what was found of a name cannot be set, and why."""
-  if not found:
-    chosen = ', as `filtering` chooses,' if filtering else ''
-    names = show_names(state)
-    raise KeyError(f'Found no values of {name!r}{chosen} in {names}')
   if len(distinct(found, state)) < len(found):
     raise ValueError(
         f'{name!r} follows a schedule, so each update computes it again. To set'
