@@ -141,10 +141,18 @@ class InjectTest(parameterized.TestCase):
     state = optax.adam(0.1).init({'net': {'count': jnp.ones(2)}})
     sets = [lib.tree.set(state, count=4) for lib in (pristine.load(), optax)]
     chex.assert_trees_all_equal(*sets)
-    state = optax.adam(0.1).init({'count': jnp.ones(2)})
-    self.assertEqual(pristine.load().tree.set(state, count=4)[0].mu['count'], 4)
+
+  def test_setting_a_name_that_a_param_has(self):
+    tx = optax.chain(optax.trace(0.9), optax.contrib.reduce_on_plateau())
+    state = tx.init({'scale': jnp.ones(2)})
+    new = pristine.load().tree.set(state, scale=4)
+    self.assertEqual(new[0].trace['scale'], 4)
+    chex.assert_trees_all_equal(
+        optax.tree.set(state, scale=4), (state[0], new[1])
+    )
+    scale = collections.namedtuple('Norm', 'scale')
     with self.assertRaisesRegex(ValueError, 'Choose what to set'):
-      optax.tree.set(state, count=4)
+      optax.tree.set(tx.init(scale(jnp.ones(2))), scale=4)
 
   def test_schedule_that_returns_a_bool(self):
     def make(library):

@@ -130,7 +130,8 @@ def take(target, saved):
   name = lambda key: jax.tree_util.keystr((key,), simple=True)
   find = lambda path, x: (*map(name, path), jnp.shape(x))
   leaves = {find(*leaf): leaf[1] for leaf in jax.tree.leaves_with_path(saved)}
-  return jax.tree.map_with_path(lambda *leaf: leaves[find(*leaf)], target)
+  get = lambda path, x: jnp.asarray(leaves[find(path, x)], x.dtype)
+  return jax.tree.map_with_path(get, target)
 
 
 def _main(directory):

@@ -19,6 +19,7 @@ from absl.testing import parameterized
 import chex
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from optax_fork import pristine
 from regression import checkpoints
@@ -127,5 +128,15 @@ class CheckpointsTest(parameterized.TestCase):
 
   def test_page_takes_leaves_as_here(self):
     page = pathlib.Path(__file__).parents[2] / 'docs' / 'checkpoints.md'
+    text = page.read_text('utf-8')
     code = inspect.getsource(checkpoints.take)
-    self.assertIn(code, page.read_text('utf-8'))
+    self.assertEqual((text.count(code), text.count('def take(')), (2, 2))
+
+  def test_take_gets_arrays_in_the_precision_of_the_target(self):
+    target = optax.adam(0.1).init({'w': jnp.ones(2, jnp.bfloat16)})
+    saved = jax.tree.map(lambda x: np.asarray(x, float) + 3, target)
+    state = checkpoints.take(target, saved)
+    wanted = jax.tree.map(lambda x: x + jnp.asarray(3, x.dtype), target)
+    chex.assert_trees_all_equal(state, wanted, strict=True)
+    for leaf in jax.tree.leaves(state):
+      self.assertIsInstance(leaf, jax.Array)

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from optax._src import tables
 from optax._src import tree_differences
 from optax._src.models import views
+from optax.tree_utils import _state_names
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -81,6 +82,12 @@ def carry_over(old: Any, new: Any) -> CarriedOver:
     parts[max((p for p in parts if path[: len(p)] == p), key=len)].append(path)
   begun = [k for k in parts if any(both.get(path) is None for path in parts[k])]
   is_fresh = lambda path: any(path[: len(place)] == place for place in begun)
+  # A NamedTuple may be a user's state; a model may have a new class.
+  is_named = lambda x: hasattr(x, '_fields') and not views.is_masked(x)
+  for path, x, y in _find_pairs(old, new):
+    is_other = is_named(x) and is_named(y) and type(x) is not type(y)
+    if is_other or not is_fresh(path) and _have_no_keys(x, y):
+      raise _is_another(path, x, y)
   if begun and all(map(is_fresh, both)):
     raise _nothing_goes_on(parts, begun, both, olds, news)
   rows = [['what', 'state', 'leaves']]
@@ -101,15 +108,11 @@ def _find_states(old: Any, new: Any, keys: Any = ()) -> Any:
   if not jax.tree.leaves(old) or not jax.tree.leaves(new):
     return
   partitions = []
-  is_leaf = lambda x: views.is_partition_state(x) or not _is_state(x)
+  is_state = _state_names.is_state
+  is_leaf = lambda x: views.is_partition_state(x) or not is_state(x)
   for path, x, y, error in tree_differences.walk(new, old, is_leaf, keys):
-    if error or is_leaf(x) != is_leaf(y) or _is_state(x) != _is_state(y):
+    if error or is_leaf(x) != is_leaf(y) or is_state(x) != is_state(y):
       raise _is_another(path, y, x)
-    # A NamedTuple may be a user's state; a model may have a new class.
-    is_named = lambda n: hasattr(n, '_fields') and not views.is_masked(n)
-    for place, a, b, error in tree_differences.walk(x, y, _is_state, path):
-      if error and (is_named(a) and is_named(b) or _has_no_keys(a, b)):
-        raise _is_another(place, b, a)
     if views.is_partition_state(x) and jax.tree.leaves((x, y)):
       path += (jax.tree_util.GetAttrKey('inner_states'),)
       partitions.append((path, y.inner_states, x.inner_states))
@@ -120,20 +123,21 @@ def _find_states(old: Any, new: Any, keys: Any = ()) -> Any:
       yield from places if len(partitions) == 1 else ()
 
 
-def _has_no_keys(*nodes: Any) -> bool:
-  """Whether nodes have equally many children, which only static data name."""
-  a, b = ([k for k, _ in tree_differences.open_node(n)[0]] for n in nodes)
+def _find_pairs(old: Any, new: Any, keys: Any = ()) -> Any:
+  """Yields the nodes that have one path in both, whatever is around them."""
+  if jax.tree.leaves(old) and jax.tree.leaves(new):
+    yield keys, old, new
+    olds, news = (dict(tree_differences.open_node(x)[0]) for x in (old, new))
+    for key in [key for key in news if key and key in olds]:
+      yield from _find_pairs(olds[key], news[key], keys + key)
+
+
+def _have_no_keys(*nodes: Any) -> bool:
+  """Whether only positions pair the children of two nodes that differ."""
+  a, b = (dict(tree_differences.open_node(x)[0]) for x in nodes)
   key = jax.tree_util.FlattenedIndexKey
-  return a == b and any(isinstance(k, key) for k in itertools.chain(*a))
-
-
-def _is_state(x: Any) -> bool:
-  """Whether it is a state of Optax, or a chain or wrapper that holds one."""
-  if type(x).__module__.startswith('optax.'):
-    return not views.is_masked(x)
-  is_open = isinstance(x, tuple) or dataclasses.is_dataclass(x)
-  children = [child for key, child in tree_differences.open_node(x)[0] if key]
-  return bool(children) and (any if is_open else all)(map(_is_state, children))
+  has_index = any(isinstance(k, key) for k in itertools.chain(*a.keys() & b))
+  return has_index and next(tree_differences.walk(*nodes))[-1] is not None
 
 
 def _take(old: Any, new: Any) -> Any:
@@ -167,10 +171,13 @@ def _is_another(path: Any, old: Any, new: Any) -> ValueError:
         f' {reprlib.repr([*partition.inner_states])}: a state without labels'
         ' goes on as `optax.PartitionState({LABEL: optax.MaskedState(old)})`.'
     )
-  elif _has_no_keys(old, new):
+  elif _have_no_keys(old, new):
     why = (
-        'whose children have no keys, and whose static data differ. Register'
-        ' the class by `jax.tree_util.register_pytree_with_keys`.'
+        'whose children have no keys, and whose static data differ. If their'
+        ' order is the same, as in a `Partial` of a function that was made'
+        ' again, give the old state the structure of the new one:'
+        ' `jax.tree.unflatten(jax.tree.structure(new), jax.tree.leaves(old))`.'
+        ' Or register the class by `jax.tree_util.register_pytree_with_keys`.'
     )
   elif is_same and level(old) != level(new):
     why = (

@@ -27,6 +27,7 @@ _Wrapper = collections.namedtuple('Wrapper', ('number', 'inner'), module='mine')
 
 class _Keyless(dict):
   """A dict whose keys are static data."""
+  __module__ = 'mine'
 
 
 jax.tree_util.register_pytree_node(
@@ -46,6 +47,10 @@ class _Net(eqx.Module):
   __module__ = 'mine'
   first: Any
   second: Any
+
+
+class _Other(_Net):
+  __module__ = 'mine'
 
 
 def _accumulate(cls):
@@ -104,13 +109,49 @@ class CarryOverTest(parameterized.TestCase):
     self.assertLen(found.carried, len(jax.tree.leaves(old)) - 1)
     self.assertRegex(repr(found), f'fresh +{place}inner_states/head +3')
 
-  def test_children_that_only_static_data_name(self):
-    """Their places are not their names."""
-    old = _ADAM.init(_Keyless(a=jnp.ones(2), b=jnp.zeros(2)))
-    self.assertLen(optax.tree.carry_over(old, old).carried, 5)
-    new = _ADAM.init(_Keyless(b=jnp.ones(2), c=jnp.zeros(2)))
-    with self.assertRaisesRegex(ValueError, "^At '0/mu', .* have no keys"):
+  @parameterized.parameters(
+      (lambda x: x, lambda x: x, ''),
+      (lambda x: [x], lambda x: (x,), '/0'),
+      (lambda x: {'x': [x]}, lambda x: {'x': (x,)}, '/x/0'),
+      (lambda x: _Net(x, ()), lambda x: _Other(x, ()), '/first'),
+      (lambda x: _Keyless(a=x), lambda x: _Keyless(a=x), '/0'),
+  )
+  def test_children_that_only_static_data_name(self, around, other, place):
+    """Their places are not their names, wherever they are."""
+    first = around(_Keyless(a=jnp.ones(2), b=jnp.zeros(2)))
+    old = _ADAM.init(first)
+    again = _ADAM.init(jax.tree.map(jnp.copy, first))
+    self.assertTrue(_is_taken(optax.tree.carry_over(old, again).state, old))
+    error = f"^At '0/mu{place}', .* have no keys"
+    new = _ADAM.init(other(_Keyless(b=jnp.ones(2), c=jnp.zeros(2))))
+    with self.assertRaisesRegex(ValueError, error):
       optax.tree.carry_over(old, new)
+    old = _ADAM.init(around(_Keyless(a=jnp.ones(2), b=None)))
+    with self.assertRaisesRegex(ValueError, error):
+      optax.tree.carry_over(old, _ADAM.init(other(_Keyless(b=jnp.ones(2)))))
+
+  def test_children_without_keys_of_another_shape(self):
+    """A label with them starts fresh, as any other does."""
+    old, new = (_BODY | {'head': x} for x in (
+        _Keyless(a=jnp.ones(2)), _Keyless(b=jnp.ones(3))
+    ))  # fmt: skip
+    found = optax.tree.carry_over(
+        _labels(_ADAM).init(old), _labels(_ADAM).init(new)
+    )
+    self.assertEqual((len(found.carried), len(found.fresh)), (3, 3))
+
+  def test_function_that_was_made_again(self):
+    """JAX's own class has no keys, so the error says what a user can do."""
+    old, new = (
+        _train(_ADAM, jax.tree_util.Partial(lambda x: x, jnp.ones(2)))
+        for _ in range(2)
+    )
+    with self.assertRaises(ValueError) as raised:
+      optax.tree.carry_over(old, new)
+    advice = re.search(r'`(jax.tree.unflatten.*?)`', str(raised.exception))[1]
+    # pylint: disable-next=eval-used
+    like = eval(advice, {'jax': jax, 'old': old, 'new': new})
+    self.assertTrue(_is_taken(optax.tree.carry_over(like, new).state, old))
 
   def test_labels_in_a_label(self):
     """As behind a clip in `selective_transform`."""
@@ -218,6 +259,10 @@ class CarryOverTest(parameterized.TestCase):
       lambda tx: optax.chain(_ADAM, tx),
       lambda tx: _labels(optax.chain(optax.clip(1.0), tx)),
       optax.contrib.master_weights,
+      # Below what is another model, or in a tree with what is no state.
+      lambda tx: tx._replace(init=lambda p: (
+          _Net if 'Momentum' in str(tx.init(p)) else _Other
+      )(tx.init(p), ())),
   )
   def test_states_of_other_classes(self, wrap):
     """A class of a user's is another optimizer, though its fields are alike."""

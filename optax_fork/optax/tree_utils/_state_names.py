@@ -4,6 +4,7 @@
 
 import collections
 from collections.abc import Callable, Iterable, Iterator
+import dataclasses
 import itertools
 from typing import Any, Optional
 
@@ -32,7 +33,7 @@ def outside_of_outputs(
   """
 
   def is_found(path, value):
-    if 'output' in _kinds(state, path[:-1]):
+    if any(kind == 'output' for kind, _ in _follow(state, path[:-1])):
       return False
     return filtering is None or filtering(path, value)
 
@@ -48,7 +49,8 @@ def distinct(found: _Found, state: Any) -> _Found:
     found: pairs of path and value.
     state: where they were found.
   """
-  kinds = [[None, *_kinds(state, path[:-1])][-1] for path, _ in found]
+  last = lambda path: [(None, state), *_follow(state, path[:-1])][-1][0]
+  kinds = [last(path) for path, _ in found]
   numbers = {
       (path[:-2], path[-1:])
       for (path, _), kind in zip(found, kinds)
@@ -84,8 +86,16 @@ def choose(
   """
   chosen = Chosen()
   for name in names:
-    found = _without_params(get_all(state, name, filtering), name)
-    _check_found(found, state, name, filtering)
+    found = get_all(state, name, filtering)
+    if not found:
+      how = ', as `filtering` chooses,' if filtering else ''
+      there = show_names(state)
+      raise KeyError(f'Found no values of {name!r}{how} in {there}')
+    params = [path for path, x in found if _may_be_param(path, x, state, name)]
+    if len(params) < len(found):
+      is_entry = lambda path: isinstance(path[-1], jax.tree_util.DictKey)
+      found = [x for x in found if x[0] not in params or not is_entry(x[0])]
+    _check_found(found, params, state, name)
     chosen[name] = [path for path, _ in found]
   return chosen
 
@@ -94,31 +104,31 @@ def _is_below(path: _Path, other: _Path) -> bool:
   return path != other and path[: len(other)] == other
 
 
-def _without_params(found: _Found, name: str) -> _Found:
-  """Leaves out entries of dicts deep inside of a node that has the name.
+def is_state(x: Any) -> bool:
+  """Whether it is a state of Optax, or a chain or wrapper that holds one."""
+  if type(x).__module__.startswith('optax.'):
+    return not views.is_masked(x)
+  is_open = isinstance(x, tuple) or dataclasses.is_dataclass(x)
+  children = [child for key, child in tree_differences.open_node(x)[0] if key]
+  return bool(children) and (any if is_open else all)(map(is_state, children))
 
-  They are params, which 0.2.8 does not set either.
-  """
-  kept: _Found = []
-  for path, x in sorted(found, key=lambda pair: len(pair[0])):
-    is_entry = isinstance((None, *path)[-1], jax.tree_util.DictKey)
-    nodes = [other[:-1] for other, _ in kept]
-    is_deep = path[:-2] not in nodes and any(
-        _is_below(path[:-1], node) for node in nodes
-    )
-    if not (is_entry and is_deep) or type(x).__name__ == name:
-      kept.append((path, x))
-  return kept
+
+def _may_be_param(path: _Path, value: Any, state: Any, name: str) -> bool:
+  """Whether it is inside of a field that holds no state, and no integer."""
+  if type(value).__name__ == name:  # A class is one of states.
+    return False
+  is_inside = False
+  for key, (kind, node) in zip(path[:-1], _follow(state, path[:-1])):
+    if kind or is_inside or hasattr(key, 'name'):
+      is_inside = not kind and not is_state(node)
+  is_discrete = lambda x: any(map(leaf_kinds.is_discrete, jax.tree.leaves(x)))
+  return is_inside and not is_discrete(value)
 
 
 def _check_found(
-    found: _Found, state: Any, name: str, filtering: Optional[_Filter]
+    found: _Found, params: list[_Path], state: Any, name: str
 ) -> None:
   """Raises an error if what was found of a name cannot be set, and why."""
-  if not found:
-    chosen = ', as `filtering` chooses,' if filtering else ''
-    names = show_names(state)
-    raise KeyError(f'Found no values of {name!r}{chosen} in {names}')
   if len(distinct(found, state)) < len(found):
     raise ValueError(
         f'{name!r} follows a schedule, so each update computes it again. To set'
@@ -126,15 +136,13 @@ def _check_found(
         ' schedule: its state takes the same `inner_state`. To set only the'
         ' state of the schedule, choose it with `filtering`.'
     )
-  # A param may be called so, too, in moments. A class is one of states.
   fields = [(p, x) for p, x in found if type(x).__name__ != name]
   tops = [x for x in fields if not any(_is_below(x[0], y) for y, _ in found)]
-  of_params = lambda x: [*map(leaf_kinds.can_have_gradient, jax.tree.leaves(x))]
-  differ = lambda x, y: (
-      not views.same_layout(x, y) or of_params(x) != of_params(y)
-  )
   for (path, x), (other, y) in itertools.product(tops, tops):
-    if _is_below(path[:-1], other[:-1]) and differ(x, y):
+    # A field of a NamedTuple may be a param, or one of a user's state.
+    differ = path in params and other not in params
+    is_below = _is_below(path[:-1], other[:-1])
+    if differ or is_below and not views.same_layout(x, y):
       raise ValueError(
           f'{name!r} is {tree_differences.show(x, values=False)} at'
           f' {jax.tree_util.keystr(path)} and'
@@ -165,11 +173,10 @@ def set_below(
   return tree_set(node, in_node, **there) if there else node
 
 
-def _kinds(node: Any, path: _Path) -> Iterator[Optional[str]]:
-  """Yields what classes say in `_kinds_of_fields` of the fields on a path."""
+def _follow(node: Any, path: _Path) -> Iterator[tuple[Optional[str], Any]]:
+  """Yields what classes say of the fields on a path, and what is there."""
   for key in path:
     kinds = getattr(type(node), '_kinds_of_fields', {})
-    yield kinds.get(getattr(key, 'name', None))
     if hasattr(key, 'tuple_name'):
       node = getattr(node, key.name)
     elif isinstance(key, jax.tree_util.DictKey) and isinstance(node, dict):
@@ -178,6 +185,7 @@ def _kinds(node: Any, path: _Path) -> Iterator[Optional[str]]:
       is_child = lambda x, node=node: x is not node
       children = jax.tree_util.tree_leaves_with_path(node, is_child)
       node = dict(children)[(key,)]
+    yield kinds.get(getattr(key, 'name', None)), node
 
 
 def show_names(state: Any) -> str:

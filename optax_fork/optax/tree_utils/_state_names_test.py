@@ -11,10 +11,13 @@ import jax
 import jax.numpy as jnp
 from optax import tree
 from optax._src import alias
+from optax._src import base
 from optax._src import combine
 from optax._src import linesearch
 from optax._src import transform
 from optax.contrib import _muon
+from optax.contrib import _reduce_on_plateau
+from optax.contrib import _schedule_free
 from optax.schedules import _inject
 from optax.transforms import _accumulation
 from optax.transforms import _combining
@@ -33,7 +36,12 @@ class _Keyless(dict):
     return cls(zip(keys, children))
 
 
-_Sized = collections.namedtuple('_Sized', 'count')
+_PLATEAU = _reduce_on_plateau.reduce_on_plateau()
+_Sized = collections.namedtuple('_Sized', 'count', module='mine')
+
+
+def _integers(state):
+  return [x for x in jax.tree.leaves(state) if isinstance(x, int)]
 
 
 class StateNamesTest(absltest.TestCase):
@@ -168,20 +176,52 @@ class ScheduleTest(parameterized.TestCase):
     self.assertEqual(new[0].count, 0)
 
   @parameterized.named_parameters(
-      ('array', {'count': jnp.ones(2)}, r"2\] at .*mu\['count'\]"),
-      ('scalar', {'count': jnp.ones(())}, r"\[\] at .*mu\['count'\]"),
-      ('tuple', [_Sized(jnp.ones(()))], r'\[\] at .*mu\[0\]_Sized.count'),
-  )
-  def test_param_that_could_be_a_count(self, params, place):
-    """It is not set along with the count of the state that it is in."""
-    state = alias.adam(0.1).init(params)
+      ('adam', alias.adam(0.1), '[0].count'),
+      ('plateau', combine.chain(alias.adam(0.1), _PLATEAU), '[1].scale'),
+      ('schedule_free', _schedule_free.schedule_free_adamw(0.1), '.b1'),
+      ('injected', _inject.inject_hyperparams(alias.adam)(0.1),
+       ".hyperparams['b1']"),
+      ('named', combine.named_chain(
+          ('scale', alias.adam(0.1)), ('x', _PLATEAU)), "['x'].scale"),
+  )  # fmt: skip
+  def test_param_with_the_name_of_a_number(self, tx, place):
+    """It is not set along, wherever it is."""
+    name = re.findall(r'\w+', place)[-1]
+    is_leaf = lambda _, value: not isinstance(value, tuple)
+    one, two = jnp.ones(()), jnp.ones(2)
+    states = [tx.init({name: x, 'net': [{name: x}]}) for x in (one, two)]
+    for state in (*states, jax.tree.map(lambda _: 'sharding', states[0])):
+      new = tree.set(state, is_leaf, **{name: 4})
+      pairs = zip(*map(jax.tree_util.tree_leaves_with_path, (state, new)))
+      places = [path for (path, x), (_, y) in pairs if x is not y]
+      self.assertEqual([*map(jax.tree_util.keystr, places)], [place])
+
+  @parameterized.parameters(
+      (alias.adam(0.1), 'count', 'int32'),
+      (_schedule_free.schedule_free_adamw(0.1), 'b1', 'float32'),
+      # A number of a user's state in a wrapper.
+      (combine.chain(
+          _masking.masked(base.GradientTransformation(
+              lambda params: params[0], lambda grads, state: (grads, state)
+          ), True), _PLATEAU), 'scale', 'float32'),
+  )  # fmt: skip
+  def test_field_that_may_be_a_param(self, tx, name, dtype):
+    """A NamedTuple can be of params, or a user's state."""
+    net = collections.namedtuple('Net', name, module='mine')
+    state = tx.init([net(jnp.ones(()))])
     is_array = lambda _, value: isinstance(value, jax.Array)
-    error = f"'count' is .*{place} and int32.* at .*AdamState.count. "
+    error = rf'float32\[\] at .*Net.{name} and {dtype}\[\] at .*State.{name}'
     for args in ((), (is_array,)):
       with self.assertRaisesRegex(ValueError, error):
-        tree.set(state, *args, count=4)
-    new = tree.set(state, lambda path, _: len(path) == 2, count=4)
-    self.assertEqual(new[0], state[0]._replace(count=4))
+        tree.set(state, *args, **{name: 4})
+    new = tree.set(state, lambda path, _: 'Net' not in str(path), **{name: 4})
+    self.assertEqual(_integers(new), [4])
+
+  def test_integer_of_a_state_in_a_wrapper(self):
+    """It cannot be a param, so it is set."""
+    state = _masking.MaskedState(_Sized(0)), alias.adam(0.1).init(jnp.ones(2))
+    new = tree.set(state, count=4)
+    self.assertEqual(_integers(new), [4, 4])
 
   def test_states_of_a_class_at_several_depths(self):
     trace = transform.trace(0.9)
