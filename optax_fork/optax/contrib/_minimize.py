@@ -330,7 +330,7 @@ def _solve(static, data, gtol, ftol, max_steps):
   )
   result = solution(hidden, x, bounds, consts)
   aux = loss(consts, result.params)[1] if has_aux else None
-  evaluations = result.evaluations + has_aux
+  evaluations = result.evaluations + int(has_aux)
   return result._replace(aux=aux, evaluations=evaluations)
 
 
@@ -443,7 +443,7 @@ def _read(c, search, was_finite):
 def _settle(c, gtol, ftol):
   """Decides whether to stop, if the value and the gradient are known."""
   has_fallen = c.is_known & (c.least - c.value > ftol * jnp.abs(c.value))
-  num_flat = jnp.where(has_fallen, 0, c.num_flat + c.is_known)
+  num_flat = jnp.where(has_fallen, 0, c.num_flat + jnp.where(c.is_known, 1, 0))
   is_curved = c.is_curved & ~has_fallen
   flat = jnp.where(
       is_curved, MinimizeStatus.FLAT, MinimizeStatus.SEARCH_FAILED

@@ -198,7 +198,8 @@ class MinimizeTest(parameterized.TestCase):
     run = jax.jit(
         lambda x: minimize(_rosenbrock, x, callback=lambda *s: seen.append(s))
     )
-    found = run(jnp.asarray([-1.2, 1.0]))
+    with jax.numpy_dtype_promotion('strict'):  # As `optax.lbfgs` runs, too.
+      found = run(jnp.asarray([-1.2, 1.0]))
     jax.effects_barrier()
     self.assertEqual([s[0] for s in seen], list(range(1, found.steps + 1)))
     self.assertEqual(seen[-1][1:], (found.value, found.grad_norm))

@@ -13,6 +13,7 @@ from optax._src import base
 from optax._src.models import callbacks
 from optax._src.models import seam
 from optax._src.models import views
+from optax._src.models import whole_params
 from optax.tree_utils import _state_utils
 
 
@@ -39,7 +40,16 @@ def take_views(flatten: Callable[..., Any]) -> Callable[..., Any]:
       # The placeholder of `tree_map_params` stands for the vector, too.
       if isinstance(params, _state_utils._ParamsPlaceholder):  # pylint: disable=protected-access
         return inner.init(params)
-      return init(params) if jax.tree.leaves(params) else inner.init(_empty())
+      call, *_ = whole_params.calls()
+      known = call.bounds
+      state = init(params) if jax.tree.leaves(params) else inner.init(_empty())
+      if call.bounds is not known and len(_dtypes(params)) > 1:
+        raise ValueError(
+            'Bounds are those of one vector of the widest dtype, which rounding'
+            ' does not keep in the others. Give all params one dtype, or put'
+            ' `optax.contrib.master_weights` around `flatten`.'
+        )
+      return state
 
     def update_fn(updates, state, params=None, **extra_args):
       is_tree = views.same_layout(extra_args.get('grad'), updates)
@@ -55,6 +65,10 @@ def take_views(flatten: Callable[..., Any]) -> Callable[..., Any]:
     return base.GradientTransformationExtraArgs(init_fn, update_fn)
 
   return flatten_views
+
+
+def _dtypes(tree):
+  return set(map(jnp.result_type, jax.tree.leaves(tree)))
 
 
 def _empty():

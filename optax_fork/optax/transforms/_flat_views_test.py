@@ -11,6 +11,7 @@ import numpy as np
 from optax._src import alias
 from optax._src import base
 from optax._src import test_utils
+from optax.contrib import _lbfgsb
 from optax.transforms import _layouts
 
 
@@ -76,6 +77,11 @@ class FlattenedViewTest(parameterized.TestCase):
     test_utils.assert_trees_all_equal_dtypes(updates, params)
     expected = jax.tree.map(lambda p: -0.5 * p, params)
     test_utils.assert_trees_all_close(updates, expected, rtol=1e-3)
+
+  def test_bounds_of_several_dtypes_are_an_error(self):
+    tx = _layouts.flatten(_lbfgsb.lbfgsb(upper=0.3))
+    with self.assertRaisesRegex(ValueError, 'Give all params one dtype'):
+      tx.init([jnp.zeros(2, jnp.bfloat16), jnp.zeros(2)])
 
   def test_dtype_of_the_inner_transformation(self):
     params = [jnp.ones(2, jnp.bfloat16)] * 2
