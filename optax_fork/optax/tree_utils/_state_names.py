@@ -91,11 +91,10 @@ def choose(
       how = ', as `filtering` chooses,' if filtering else ''
       there = show_names(state)
       raise KeyError(f'Found no values of {name!r}{how} in {there}')
-    params = [path for path, x in found if _may_be_param(path, x, state, name)]
-    if len(params) < len(found):
-      is_entry = lambda path: isinstance(path[-1], jax.tree_util.DictKey)
-      found = [x for x in found if x[0] not in params or not is_entry(x[0])]
-    _check_found(found, params, state, name)
+    places = {path: _place(path, x, state, name) for path, x in found}
+    if None in places.values():
+      found = [x for x in found if places[x[0]] != 'params']
+    _check_found(found, places, state, name)
     chosen[name] = [path for path, _ in found]
   return chosen
 
@@ -113,20 +112,34 @@ def is_state(x: Any) -> bool:
   return bool(children) and (any if is_open else all)(map(is_state, children))
 
 
-def _may_be_param(path: _Path, value: Any, state: Any, name: str) -> bool:
-  """Whether it is inside of a field that holds no state, and no integer."""
-  if type(value).__name__ == name:  # A class is one of states.
-    return False
-  is_inside = False
-  for key, (kind, node) in zip(path[:-1], _follow(state, path[:-1])):
-    if kind or is_inside or hasattr(key, 'name'):
-      is_inside = not kind and not is_state(node)
-  is_discrete = lambda x: any(map(leaf_kinds.is_discrete, jax.tree.leaves(x)))
-  return is_inside and not is_discrete(value)
+def _place(path: _Path, value: Any, state: Any, name: str) -> Optional[str]:
+  """Says whether a name is below a field that holds no state.
+
+  Returns:
+    None if not, or if the value is of integers, as a count is. 'params' if it
+    is an entry of what a state of Optax has there. 'unknown' where it is a
+    field, or in a node of the user's: a param has it, or a state in a wrapper.
+  """
+  place, node = None, state
+  for key, (kind, child) in zip(path, _follow(state, path[:-1])):
+    if hasattr(key, 'name'):
+      is_ours = type(node).__module__.startswith('optax.')
+      place = 'params' if is_ours else 'unknown'
+    if kind or place and is_state(child):
+      place = None
+    node = child
+  is_count = lambda x: (
+      leaf_kinds.is_discrete(x) and getattr(x, 'dtype', type(x)) != bool
+  )
+  # A class is one of states.
+  is_class = type(value).__name__ == name
+  if not place or is_class or any(map(is_count, jax.tree.leaves(value))):
+    return None
+  return 'unknown' if hasattr(path[-1], 'name') else place
 
 
 def _check_found(
-    found: _Found, params: list[_Path], state: Any, name: str
+    found: _Found, places: dict[_Path, Optional[str]], state: Any, name: str
 ) -> None:
   """Raises an error if what was found of a name cannot be set, and why."""
   if len(distinct(found, state)) < len(found):
@@ -139,8 +152,7 @@ def _check_found(
   fields = [(p, x) for p, x in found if type(x).__name__ != name]
   tops = [x for x in fields if not any(_is_below(x[0], y) for y, _ in found)]
   for (path, x), (other, y) in itertools.product(tops, tops):
-    # A field of a NamedTuple may be a param, or one of a user's state.
-    differ = path in params and other not in params
+    differ = places[path] is not None and places[other] is None
     is_below = _is_below(path[:-1], other[:-1])
     if differ or is_below and not views.same_layout(x, y):
       raise ValueError(
