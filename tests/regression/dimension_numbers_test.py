@@ -8,8 +8,7 @@ import chex
 import equinox as eqx
 import jax
 from optax import contrib
-from support.models import arange_like
-from support.models import Net
+from support import models
 from support.variants import each
 
 
@@ -26,7 +25,7 @@ class _Module(eqx.Module):
 
 
 _KINDS = {
-    'module': lambda numbers: _of(numbers, Net()),
+    'module': lambda numbers: _of(numbers, models.Net()),
     'function': lambda numbers: functools.partial(_of, numbers),
     'equinox_partial': lambda numbers: eqx.Partial(_of, numbers),
     'module_that_is_a_function': _Module,
@@ -38,7 +37,7 @@ _NUMBERS = contrib.MuonDimensionNumbers(), contrib.GaLoreDimensionNumbers()
 
 def _train(of_muon, of_galore, params):
   """Returns the updates of a second step by Muon, and by GaLore."""
-  grads, found = arange_like(params), []
+  grads, found = models.arange_like(params), []
   for tx in (
       contrib.muon(0.1, muon_weight_dimension_numbers=of_muon),
       contrib.galore(0.1, rank=1, weight_dimension_numbers=of_galore),
@@ -51,7 +50,7 @@ def _train(of_muon, of_galore, params):
 @functools.cache
 def _of_lists():
   """Returns the same of a list of arrays, as pristine Optax takes them."""
-  params = jax.tree.leaves(Net())
+  params = jax.tree.leaves(models.Net())
   numbers = (_of(numbers, params) for numbers in _NUMBERS)
   return jax.jit(functools.partial(_train, *numbers))(params)
 
@@ -61,5 +60,5 @@ class DimensionNumbersTest(chex.TestCase):
   @each(_KINDS)
   def test_layer_that_has_numbers(self, make):
     train = functools.partial(_train, *map(make, _NUMBERS))
-    found = self.variant(train)(Net())
+    found = self.variant(train)(models.Net())
     chex.assert_trees_all_close(found, _of_lists(), rtol=1e-4, atol=1e-5)

@@ -77,9 +77,7 @@ class NnxMaskTest(parameterized.TestCase):
 
   def test_mask_by_node_of_a_module(self):
     """A State has no modules, so the mask is made of the module."""
-    linear = optax.masks.by_node(nnx.Linear) & optax.masks.by_path(
-        '.*/kernel'
-    )
+    linear = optax.masks.by_node(nnx.Linear) & optax.masks.by_path('.*/kernel')
     model = jax.tree.map(lambda x: jnp.stack([x, x]), _Block(nnx.Rngs(0)))
     mask = nnx.state(linear(model), nnx.Param)
     found = self._decayed(model, optax.adamw(1.0, mask=mask))

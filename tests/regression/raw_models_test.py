@@ -49,15 +49,11 @@ _ROW = re.compile(r'^\| `(.+)` \| (yes|no) \| (.+) \| (.+) \|$', re.M)
 
 
 def _run(label, model_name, given):
-  return runs.ModelRun(
-      optax, label, model_name, given[:2], integers=given[2]
-  )
+  return runs.ModelRun(optax, label, model_name, given[:2], integers=given[2])
 
 
 @pytest.mark.filterwarnings('ignore')  # Of deprecated factories.
-@pytest.mark.parametrize(
-    'pair', variants.full(_PAIRS, _IN_SHORT), ids='-'.join
-)
+@pytest.mark.parametrize('pair', variants.full(_PAIRS, _IN_SHORT), ids='-'.join)
 def test_program_is_that_of_filtered_params(pair, request):
   """What is not a param stays the very same object; so do its updates."""
   label, name = pair

@@ -209,9 +209,7 @@ def _make(optax, name: str, factory: Callable[..., Any]):
 def optimizers(optax) -> dict[str, Callable[[], Any]]:
   """Returns what makes each optimizer and wrapper for models, by label."""
   found = {
-      label: functools.partial(
-          _make, optax, factories.name_of(label), factory
-      )
+      label: functools.partial(_make, optax, factories.name_of(label), factory)
       for label, factory in factories.public(optax).items()
   }
   adam, sgd = optax.adam(0.1), optax.sgd(0.1)
