@@ -39,10 +39,6 @@ _SOLVERS = {
     'lbfgs': lambda: training.LBFGS,
     'zoom': lambda: _descend(optax.scale_by_zoom_linesearch(15)),
 }
-_OTHERS = {
-    'default_lbfgs': optax.lbfgs,
-    'flat_lbfgs': lambda: optax.flatten(training.LBFGS),
-}
 
 
 class LineSearchTest(chex.TestCase):
@@ -57,23 +53,6 @@ class LineSearchTest(chex.TestCase):
     self.assertEqual(losses, sorted(losses, reverse=True))
     self.assertLess(losses[-1], 0.9 * losses[0])
     chex.assert_trees_all_equal(params.hidden, _params().hidden)
-
-  @variants.named(_SOLVERS | _OTHERS)
-  def test_fresh_state_has_the_types_of_the_next(self, make):
-    """Types are what jit looks at: weak ones make it compile again."""
-    params = jax.tree.map(lambda x: x.astype(x.dtype), _params())
-    for transform in (
-        make(),
-        optax.masked(make(), _is_first),
-        optax.partition({True: make(), False: optax.set_to_zero()}, _is_first),
-    ):
-      state = transform.init(params)
-      step = training.make_step(transform, _loss)
-      _, new, _ = jax.eval_shape(step, params, state)
-      types = lambda tree: jax.tree.map(
-          lambda x: (x.shape, x.dtype, x.weak_type), tree
-      )
-      self.assertEqual(types(state), types(new))
 
   def test_many_models_at_once(self):
     """Under vmap, each has the steps that it has alone."""
