@@ -5,7 +5,7 @@
 from collections.abc import Callable
 import dataclasses
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 from absl.testing import parameterized
 import chex
@@ -58,31 +58,6 @@ class _RawLayer:
 
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass
-class _StaticLayer(_RawLayer):
-  """The same, but both are static, so all leaves are arrays."""
-
-  activation: Callable = dataclasses.field(metadata={'static': True})
-  slope: float = dataclasses.field(metadata={'static': True})
-
-
-class _Affine(NamedTuple):
-  bias: Any
-  weight: Any
-
-  def __call__(self, x):
-    return x @ self.weight + self.bias
-
-
-class _AffineNet(NamedTuple):
-  first: _Affine
-  last: _Affine
-
-  def __call__(self, x):
-    return self.last(jnp.tanh(self.first(x)))
-
-
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass
 class _DataclassNet:
   first: Any
   last: Any
@@ -95,22 +70,17 @@ def _identity(x):
   return x
 
 
-def _dataclass(cls):
+def _raw_dataclass():
   return _DataclassNet(
-      cls(jnp.ones(4), jnp.ones((3, 4)), jnp.tanh, 1.0),
-      cls(jnp.ones(2), jnp.ones((4, 2)), _identity, 1.0),
+      _RawLayer(jnp.ones(4), jnp.ones((3, 4)), jnp.tanh, 1.0),
+      _RawLayer(jnp.ones(2), jnp.ones((4, 2)), _identity, 1.0),
   )
 
 
 _CASES = {
     'nnx_module': flax_models.Nnx,
-    'raw_dataclass': lambda: _dataclass(_RawLayer),
+    'raw_dataclass': _raw_dataclass,
     'linen_dict': lambda: flax_models.linen_params(_X),
-    'dataclass': lambda: _dataclass(_StaticLayer),
-    'namedtuple': lambda: _AffineNet(
-        _Affine(jnp.ones(4), jnp.ones((3, 4))),
-        _Affine(jnp.ones(2), jnp.ones((4, 2))),
-    ),
 }
 
 
