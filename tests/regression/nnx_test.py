@@ -67,11 +67,14 @@ class NnxMaskTest(parameterized.TestCase):
     """jax#31256: on 0.2.8, `update` fails with a dump of the params."""
     model = flax_models.Nnx()
     mask = weight_mask(_params(model))
+    kernels = lambda params: [params[x]['kernel'] for x in ('first', 'last')]
+    masks = optax.masks.by_path('.*/kernel'), optax.masks.at(kernels)
     for factory in (optax.adamw, optax.inject_hyperparams(optax.adamw)):
-      for one in (mask, weight_mask):
+      for one in (mask, weight_mask, *masks):
         tx = factory(1.0, weight_decay=0.5, mask=one)
         found = self._decayed(flax_models.Nnx(), tx)
         self.assertEqual(found, ['first/kernel', 'last/kernel'])
+    self.assertIn('first/kernel ', optax.masks.describe(nnx.state(model)))
     with self.assertRaisesRegex(ValueError, 'PyTreeDef|structure error'):
       self._decayed(model, release.load().adamw(1.0, mask=mask))
 
