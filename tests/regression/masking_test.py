@@ -6,17 +6,91 @@ import functools
 
 from absl.testing import absltest
 import chex
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from regression import masks
 from support import models
 from support import variants
 
 _SGD = optax.sgd(0.5, momentum=0.5)
-_LABELS = masks.FUNCTIONS | masks.TREES
 _DECAY = dict(learning_rate=lambda count: 0.5 / (1 + count), weight_decay=0.25)
+
+
+def _at_least(ndim, params):
+  return jax.tree.map(lambda x: x.ndim >= ndim, params)
+
+
+class _Object:
+  """A callable that JAX takes for a leaf."""
+
+  def __call__(self, params):
+    return models.weight_mask(params)
+
+
+class _StaticModule(eqx.Module):
+  ndim: int = eqx.field(static=True)
+
+  def __call__(self, params):
+    return _at_least(self.ndim, params)
+
+
+class _IntModule(_StaticModule):
+  ndim: int
+
+
+class _ArrayModule(_StaticModule):
+  ndim: np.ndarray
+
+
+# Each chooses the weights of any tree.
+_FUNCTIONS = {
+    'function': lambda: models.weight_mask,
+    'partial': lambda: functools.partial(_at_least, 2),
+    'bound_method': lambda: _Object().__call__,
+    'bound_method_of_module': lambda: _StaticModule(2).__call__,
+    'tree_partial': lambda: jax.tree_util.Partial(models.weight_mask),
+    'tree_partial_with_argument': lambda: jax.tree_util.Partial(_at_least, 2),
+    'tree_partial_with_array': lambda: jax.tree_util.Partial(
+        _at_least, np.asarray(2)
+    ),
+    'equinox_partial': lambda: eqx.Partial(_at_least, 2),
+    'filter_jit': lambda: eqx.filter_jit(models.weight_mask),
+    'static_module': lambda: _StaticModule(2),
+    'int_module': lambda: _IntModule(2),
+    'array_module': lambda: _ArrayModule(np.asarray(2)),
+    'returns_prefix': lambda: lambda params: eqx.tree_at(
+        lambda p: p.norm, models.weight_mask(params), False
+    ),
+}
+
+
+def _leaves_as(convert):
+  return lambda: jax.tree.map(convert, models.weight_mask(models.Net()))
+
+
+# Each chooses the weights of a Net. Their leaves are labels, too.
+_TREES = {
+    'module': _leaves_as(bool),
+    'prefix': lambda: eqx.tree_at(lambda n: n.norm, _leaves_as(bool)(), False),
+    'numpy_bools': _leaves_as(np.bool_),
+    'ints': _leaves_as(int),
+    'numpy_ints': _leaves_as(np.int8),
+}
+
+# Masks of arrays, which cannot be labels.
+_OF_ARRAYS = {
+    'numpy_0d': _leaves_as(np.asarray),
+    'numpy_1d': _leaves_as(lambda m: np.asarray([m])),
+    'jax_0d': _leaves_as(jnp.asarray),
+    'jax_1d': _leaves_as(lambda m: jnp.asarray([m])),
+    'function_that_returns_arrays': lambda: lambda params: jax.tree.map(
+        lambda x: np.asarray(x.ndim > 1), params
+    ),
+}
+_LABELS = _FUNCTIONS | _TREES
 
 
 def _two_steps(transform, net, grads):
@@ -85,7 +159,7 @@ class MaskTest(chex.TestCase):
     transforms = {True: _SGD, False: optax.set_to_zero()}
     self._check(make(), optax.partition(transforms, make()))
 
-  @variants.each(masks.OF_ARRAYS)
+  @variants.each(_OF_ARRAYS)
   @pytest.mark.sent
   def test_arrays_mean_the_same_at_every_place(self, make):
     self._check(make())
