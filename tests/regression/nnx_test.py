@@ -13,8 +13,8 @@ import numpy as np
 import optax
 from support import flax_models
 from support import release
+from support import training
 from support.models import weight_mask
-from support.training import LBFGS
 
 _X = jax.random.normal(jax.random.key(1), (16, 3))
 
@@ -94,22 +94,9 @@ class NnxMaskTest(parameterized.TestCase):
     """Variables are nodes, so params and statistics are told apart."""
     model = _Block(nnx.Rngs(0))
     tx = optax.selective_transform(
-        LBFGS, train_mask=optax.masks.by_node(nnx.Param)
+        training.LBFGS, train_mask=optax.masks.by_node(nnx.Param)
     )
-    value_and_grad = optax.value_and_grad_from_state(_loss)
-
-    @jax.jit
-    def step(model, state):
-      value, grad = value_and_grad(model, state=state)
-      search = dict(value=value, grad=grad, value_fn=_loss)
-      updates, state = tx.update(grad, state, model, **search)
-      return optax.apply_updates(model, updates), state, value
-
-    new, state = model, tx.init(model)
-    losses = []
-    for _ in range(4):
-      new, state, value = step(new, state)
-      losses.append(value)
+    new, losses = training.train_by_line_search(tx, model, _loss, 4)
     self.assertLess(losses[-1], 0.7 * losses[0])
     for name in ('mean', 'var'):  # They are not trained, and stay.
       chex.assert_trees_all_equal(
