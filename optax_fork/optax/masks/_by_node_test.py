@@ -14,7 +14,6 @@ import jax
 import jax.numpy as jnp
 import optax
 from optax._src import test_utils
-from optax import contrib
 from optax import masks
 
 
@@ -111,25 +110,6 @@ class NodeMaskTest(parameterized.TestCase):
       state = jax.eval_shape(tx.init, _stack())
       programs.add(str(jax.make_jaxpr(tx.update)(_stack(), state, _stack())))
     self.assertLen(programs, 1)
-
-  def test_muon_of_stacked_layers(self):
-    matrices = masks.by_node(_Dense) & masks.by_path('blocks/.*/weight')
-    numbers = contrib.MuonDimensionNumbers(reduction_axis=1, output_axis=2)
-
-    def dimension_numbers(params):
-      return jax.tree.map(lambda m: numbers if m else None, matrices(params))
-
-    by_axes = _Block(_Norm(True, True), _Dense(False, True, 2))
-    by_node = _Block(_Norm(False, False), _Dense(True, False, 2))
-    for dims, orthogonalized in ((None, by_axes), (dimension_numbers, by_node)):
-      tx = contrib.muon(0.1, muon_weight_dimension_numbers=dims)
-      state = jax.eval_shape(tx.init, _stack())
-      mu = state.inner_states['muon'].inner_state[0].mu['blocks']
-      found = jax.tree.map(
-          lambda _, x: not isinstance(x, optax.MaskedNode), orthogonalized, mu
-      )
-      self.assertEqual(found, orthogonalized)
-      jax.eval_shape(tx.update, _stack(), state, _stack())
 
   def test_holes(self):
     params = _stack() | {'norm': optax.MaskedNode(), 'head': None}
