@@ -319,9 +319,12 @@ class LBFGSBTest(parameterized.TestCase):
     solver = wrap(_lbfgsb.lbfgsb(lower, upper))
     state = solver.init(model)
     params = masks.params(model)
-    step = jax.jit(lambda params, state: _take(
-        *_step(solver, fn)({**model, **_take(params)}, state)
-    ))
+
+    @jax.jit
+    def step(params, state):
+      new, state = _step(solver, fn)(masks.join(params, model), state)
+      return masks.params(new), state
+
     for _ in range(15):
       params, state = step(params, state)
     np.testing.assert_array_equal(params['a']['x'], jnp.full(3, 0.1))
@@ -459,9 +462,3 @@ class LBFGSBTest(parameterized.TestCase):
   def test_error_of_memory_size(self):
     with self.assertRaisesRegex(ValueError, 'memory_size'):
       _lbfgsb.lbfgsb(0, memory_size=0)
-
-
-def _take(model, *more):
-  """Returns the arrays of a model, which jitted functions take and return."""
-  params = {'a': model['a'], 'b': model['b']}
-  return (params, *more) if more else params
