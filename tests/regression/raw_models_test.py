@@ -94,10 +94,11 @@ def test_eager_steps_are_those_of_filtered_params(label):
 
 class VariantsTest(chex.TestCase):
 
-  def _check_training(self, label):
+  @chex.variants(**variants.ALL)
+  def test_training(self):
     found = []
     for given in (_FILTERED, _RAW):
-      run = _run(label, 'mlp', given)
+      run = _run('optax.adamw', 'mlp', given)
       step, params, state = self.variant(run.step), run.params, run.init()
       for _ in range(3):
         params, state, _ = step(params, state)
@@ -107,20 +108,6 @@ class VariantsTest(chex.TestCase):
       )
       self.assertLess(after, before)
     chex.assert_trees_all_equal(*found)
-
-  @chex.variants(**variants.ALL)
-  def test_training(self):
-    self._check_training('optax.adamw')
-
-  @chex.variants(**variants.ALL)
-  @pytest.mark.full  # In short, programs and wrappers_test show it.
-  def test_training_by_multi_steps(self):
-    self._check_training('MultiSteps')
-
-  @chex.variants(**variants.WITH_JAX_ARRAYS)
-  @pytest.mark.full  # In short, programs and linesearch_test show it.
-  def test_training_by_lbfgs(self):
-    self._check_training('optax.lbfgs')
 
 
 class LeavesTest(parameterized.TestCase):

@@ -31,19 +31,14 @@ _SEEDS = (0, 1, 0)
 class _Example(NamedTuple):
   """A program that trains a model.
 
-  Attributes:
-    make: returns the model.
-    loss: takes the model and a key for the data.
-    optimizer: what the program trains with.
-    trained: takes the model; returns the filter of Equinox that says what of it
-      is trained.
-    masked_optimizer: where the program filters gradients by hand: an optimizer
-      that is given all gradients, and trains the same params.
+  Where it filters gradients by hand, an optimizer with a mask is given all
+  gradients, and trains the same params.
   """
 
-  make: Callable[[], Any]
-  loss: Callable[[Any, jax.Array], jax.Array]
+  make: Callable[[], Any]  # The model.
+  loss: Callable[[Any, jax.Array], jax.Array]  # Of it, and a key for the data.
   optimizer: optax.GradientTransformation
+  # What of the model is trained, as a filter of Equinox.
   trained: Callable[[Any], Any] = lambda model: eqx.is_inexact_array
   masked_optimizer: optax.GradientTransformation | None = None
 
