@@ -26,6 +26,7 @@ build-backend = "backend"
 backend-path = ["."]
 """
 _BACKEND = f"""
+import pathlib
 def prepare_metadata_for_build_wheel(directory, settings=None):
   target = pathlib.Path(directory) / 'optax.dist-info'
   target.mkdir()
