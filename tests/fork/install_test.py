@@ -17,14 +17,10 @@ def _intact(environment, **kwargs):
 def test_fresh_environment_installs_without_git_or_compiler(
     python, request, tmp_path, wheel
 ):
-  path = env.interpreter(python)
-  environment = env.make_environment(tmp_path / 'env', path, pip=True)
+  environment = env.make_environment(tmp_path / 'env', env.interpreter(python))
   source = env.REPOSITORY if request.config.getoption('--full') else wheel
   # Nothing but the environment itself is on the PATH.
-  env.must(
-      environment.python, '-m', 'pip', 'install', source,
-      PATH=str(environment.root / 'bin'),
-  )  # fmt: skip
+  environment.install(source, PATH=str(environment.root / 'bin'))
   program = 'import optax; print(optax.__version__)'
   said = env.must(environment.python, '-c', program, cwd=tmp_path)
   assert said.strip() == env.fork_version()
