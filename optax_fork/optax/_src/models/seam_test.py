@@ -85,7 +85,7 @@ class LiftTest(parameterized.TestCase):
       self.assertIs(params.weight, model.weight)
       return params
 
-    def update_fn(updates, state, params, *, other_fn, grad, grad_fn, **fns):
+    def update(updates, state, params, *, other_fn, grad, grad_fn, **fns):
       self.assertIsNone(params.activation)
       self.assertIs(other_fn, jnp.sum)
       structures = map(jax.tree.structure, (grad_fn(params), grad, params))
@@ -94,7 +94,7 @@ class LiftTest(parameterized.TestCase):
         self.assertIs(fns.pop(name)(params).activation, jnp.tanh)
       return updates, state
 
-    tx = optax.GradientTransformationExtraArgs(_init, update_fn)
+    tx = optax.GradientTransformationExtraArgs(_init, update)
     functions = dict(value_fn=fn, obj_fn=fn, grad_fn=fn, other_fn=jnp.sum)
     tx.update(model.grads(), (), model, grad=model, **functions)
 
