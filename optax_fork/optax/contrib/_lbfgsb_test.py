@@ -436,15 +436,15 @@ class LBFGSBTest(parameterized.TestCase):
         one_less = jnp.nextafter(jnp.asarray(sign * found, dtype), -sign * _INF)
         self.assertTrue(np.all(sign * np.float64(one_less) < sign * given))
 
-  def test_error_where_no_number_is_within(self):
+  def test_errors_of_bounds_and_arguments(self):
     for bounds in ((0.3001, 0.3002), (1e39, None)):
       with self.assertRaisesRegex(ValueError, 'No bfloat16 is between lower'):
         _lbfgsb.lbfgsb(*bounds).init(jnp.ones(1, jnp.bfloat16))
-
-  def test_error_of_integer_params(self):
     for bound in (None, 0):
       with self.assertRaisesRegex(ValueError, r"params\['n'\] is int.*floats"):
         _lbfgsb.lbfgsb(bound).init({'n': jnp.arange(3)})
+    with self.assertRaisesRegex(ValueError, 'memory_size'):
+      _lbfgsb.lbfgsb(0, memory_size=0)
 
   def test_label_without_params(self):
     solvers = {'x': _lbfgsb.lbfgsb(0), 'unused': _lbfgsb.lbfgsb(0)}
@@ -458,7 +458,3 @@ class LBFGSBTest(parameterized.TestCase):
       return solver.update(grad, state, params, **args)[1]
 
     jax.eval_shape(step, solver.init(params))
-
-  def test_error_of_memory_size(self):
-    with self.assertRaisesRegex(ValueError, 'memory_size'):
-      _lbfgsb.lbfgsb(0, memory_size=0)
