@@ -4,7 +4,6 @@
 
 import contextlib
 import dataclasses
-import functools
 import gc
 import random
 import statistics
@@ -53,7 +52,6 @@ class Case:
   x64: bool = False
 
 
-@functools.cache
 def optax_of(name: str) -> types.ModuleType:
   """Returns the module ``optax`` of the fork or of the pinned release."""
   return optax if name == FORK else pristine.load()

@@ -35,8 +35,7 @@ _TOPICS = {
     'set numbers for groups of params': ('optax.masks.groups',),
     'train a part of the params': ('optax.masks.split', 'optax.masks.join'),
     'train params of low precision': (
-        'optax.contrib.master_weights',
-        'optax.contrib.MasterWeightsState',
+        'optax.contrib.master_weights', 'optax.contrib.MasterWeightsState'
     ),
     'train raw models': ('optax.masks.params',),
     'solve': (

@@ -35,9 +35,7 @@ def main(*args):
   parser = argparse.ArgumentParser(description=__doc__)
   parser.add_argument('--steps', type=int, default=500)
   args = parser.parse_args(args or None)
-  model = eqx.nn.MLP(
-      'scalar', 'scalar', 32, 2, jnp.tanh, key=jax.random.key(0)
-  )
+  model = eqx.nn.MLP('scalar', 'scalar', 32, 2, jnp.tanh, key=jax.random.key(0))
   adam = optax.adam(1e-3)
 
   @eqx.filter_jit(donate='all')

@@ -4,8 +4,7 @@
 
 A build copies its inputs to a temporary directory, makes the fork there and
 hands that to setuptools. The checkout is never written to: no stale build/ or
-egg-info of it can get into a wheel, and it may be read-only. What only
-developers run is not copied, so it is not in the wheel.
+egg-info of it can get into a wheel, and it may be read-only.
 """
 
 import importlib.metadata
@@ -29,11 +28,6 @@ _SDIST = _COMMON + (
     '.ci CHANGELOG.md CONTRIBUTING.md MANIFEST.in benchmarks docs linters.txt'
     ' optax_fork patches tests tox.ini'
 ).split()
-_WAY_OUT = (
-    ' Build in isolation (leave out --no-build-isolation), or install the'
-    ' pinned release first: pip install --no-deps --force-reinstall -r'
-    ' optax_fork/pin.txt'
-)
 
 
 def _run(hook: str, inputs: list[str], directory: str, settings) -> str:
@@ -93,9 +87,7 @@ def copy(source: pathlib.Path, target: pathlib.Path) -> None:
   target.parent.mkdir(parents=True, exist_ok=True)
   if source.is_dir():
     ignore = shutil.ignore_patterns('__pycache__', '*.py[co]')
-    shutil.copytree(
-        source, target, ignore=ignore, copy_function=shutil.copyfile
-    )
+    shutil.copytree(source, target, False, ignore, shutil.copyfile)
   else:
     shutil.copyfile(source, target)
 
@@ -118,7 +110,9 @@ def _release() -> pathlib.Path:
   if not found or found.version != wanted or problems:
     raise optax_fork.ForkError(
         f'The build needs Optax {wanted} as published; its environment has'
-        f' {there}. {"; ".join(problems[:3])}{_WAY_OUT}'
+        f' {there}. {"; ".join(problems[:3])} Build in isolation (leave out'
+        ' --no-build-isolation), or install the pinned release first: pip'
+        ' install --no-deps --force-reinstall -r optax_fork/pin.txt'
     )
   return root
 
@@ -146,15 +140,10 @@ def _vendor(stage: pathlib.Path) -> None:
 def assemble(
     root: pathlib.Path, directory: pathlib.Path, ours: dict[str, pathlib.Path]
 ) -> list[str]:
-  """Makes the fork of the release: patches, then what is ours, then hooks.
+  """Makes the fork of the release under root; returns what is not as there.
 
-  Args:
-    root: the directory that holds the release's ``optax/``.
-    directory: the directory of the series.
-    ours: {path in Optax: source} of what the fork adds.
-
-  Returns:
-    The files that are changed or added.
+  The patches of the directory come first, then ours, which are {path in Optax:
+  source} of what the fork adds, then hooks.
   """
   patches = series.read(directory)
   apply(series.in_folder(patches, series.BACKPORTS, series.TO_SEND), root)
@@ -189,13 +178,9 @@ def apply(patches: list[series.Patch], root: pathlib.Path) -> None:
 
   patch-ng is lenient: what comes out has to be compared with ``SHA256SUMS``.
   """
-  try:
-    # Only who builds or checks the series needs it.
-    import patch_ng  # pylint: disable=import-outside-toplevel
-  except ImportError as error:
-    raise optax_fork.ForkError(
-        'Applying patches needs patch-ng: pip install patch-ng'
-    ) from error
+  # Only who builds or checks the series needs it.
+  import patch_ng  # pylint: disable=import-outside-toplevel
+
   # Only there patch-ng says which hunk fails.
   patch_ng.logger.addHandler(patch_ng.streamhandler)
   for patch in patches:

@@ -5,7 +5,6 @@
 import os
 import pathlib
 import subprocess
-from typing import Optional, Union
 
 import optax_fork
 from optax_fork import pin
@@ -13,7 +12,7 @@ from optax_fork import pin
 NAME = 'Optax masks fork'
 EMAIL = 'optax-masks@fork.invalid'
 _DATES = ('GIT_AUTHOR_DATE', 'GIT_COMMITTER_DATE')
-_Argument = Union[str, pathlib.Path]
+_Argument = str | pathlib.Path
 
 
 def environment(author: tuple[str, str] = (NAME, EMAIL)) -> dict[str, str]:
@@ -27,10 +26,8 @@ def environment(author: tuple[str, str] = (NAME, EMAIL)) -> dict[str, str]:
       'GIT_ATTR_NOSYSTEM': '1',
       # $XDG_CONFIG_HOME/git/attributes would be read all the same.
       'XDG_CONFIG_HOME': os.devnull,
-      'GIT_AUTHOR_NAME': author[0],
-      'GIT_AUTHOR_EMAIL': author[1],
-      'GIT_COMMITTER_NAME': author[0],
-      'GIT_COMMITTER_EMAIL': author[1],
+      **dict(zip(('GIT_AUTHOR_NAME', 'GIT_AUTHOR_EMAIL'), author)),
+      **dict(zip(('GIT_COMMITTER_NAME', 'GIT_COMMITTER_EMAIL'), author)),
       'GIT_EDITOR': 'true',
       'LC_ALL': 'C',
       'TZ': 'UTC',
@@ -39,25 +36,17 @@ def environment(author: tuple[str, str] = (NAME, EMAIL)) -> dict[str, str]:
 
 def run(
     root: pathlib.Path, *arguments: _Argument, data: bytes = b'',
-    env: Optional[dict[str, str]] = None,
+    env: dict[str, str] | None = None,
 ) -> bytes:  # fmt: skip
   """Runs git in a directory and returns what it prints, or raises ForkError."""
-  try:
-    result = subprocess.run(
-        ['git', *arguments], cwd=root, input=data, capture_output=True,
-        check=False, env=env or environment(),
-    )  # fmt: skip
-  except FileNotFoundError as error:
-    raise optax_fork.ForkError(
-        f'This command runs git in {root}, but git or that directory is not'
-        ' there.'
-    ) from error
-  if result.returncode:
+  result = subprocess.run(
+      ['git', *arguments], cwd=root, input=data, capture_output=True,
+      check=False, env=env or environment(),
+  )  # fmt: skip
+  if code := result.returncode:
     said = (result.stdout + result.stderr).decode(errors='replace').strip()
-    raise optax_fork.ForkError(
-        f'git {arguments[0]} failed in {root}:\n'
-        + (said or f'exit status {result.returncode}')
-    )
+    said = said or f'exit status {code}'
+    raise optax_fork.ForkError(f'git {arguments[0]} failed in {root}:\n{said}')
   return result.stdout
 
 

@@ -148,8 +148,7 @@ def unpack(target: pathlib.Path, kind: str) -> None:
 def write(wanted: str) -> None:
   """Downloads a release, such as 0.2.9, and writes the pin of it.
 
-  pip compares each archive with the digest that the index gives. The wheel and
-  the sdist have to hold the same package.
+  The wheel and the sdist have to hold the same package.
   """
   paths = {kind: _download(kind, f'optax==={wanted}') for kind in _KINDS}
   wheel, sdist = (

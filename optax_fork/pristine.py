@@ -3,6 +3,7 @@
 """Pristine Optax, the pinned release, beside the fork."""
 
 import contextlib
+import functools
 import importlib
 import os
 import pathlib
@@ -36,42 +37,43 @@ def directory() -> pathlib.Path:
   return kept
 
 
+@functools.cache
 def load(root: Optional[pathlib.Path] = None) -> types.ModuleType:
-  """Returns the module ``optax`` of the pinned release, beside the fork's.
+  """Returns the module ``optax`` of the pinned release, or of a directory.
 
-  Both stay usable. Their NamedTuples are different classes, so trees of the
-  one never equal trees of the other: compare paths, class names and leaves.
-
-  Args:
-    root: a directory with another copy of ``optax``, to load that instead.
+  The fork's stays usable. Their NamedTuples are different classes, so trees of
+  the one never equal trees of the other: compare paths, class names and leaves.
   """
-  path = str(root or directory())
-  fork = _taken()
+  path, modules = str(root or directory()), {}
   sys.path.insert(0, path)
   try:
-    upstream = importlib.import_module('optax')
-    # Everything now: a later import by name would find the fork.
-    for module in pkgutil.walk_packages(upstream.__path__, 'optax.'):
-      if not module.name.endswith('_test'):
-        importlib.import_module(module.name)
-    return upstream
+    with _instead(modules):
+      upstream = importlib.import_module('optax')
+      # Everything now: a later import by name would find the fork.
+      for module in pkgutil.walk_packages(upstream.__path__, 'optax.'):
+        if not module.name.endswith('_test'):
+          importlib.import_module(module.name)
   finally:
     sys.path.remove(path)
-    modules = _taken()
-    if 'optax' in modules:
-      _MODULES[modules['optax']] = modules
-    sys.modules.update(fork)
+  _MODULES[upstream] = modules
+  return upstream
+
+
+def by_name(optax: types.ModuleType) -> contextlib.AbstractContextManager[None]:
+  """Lets imports and pickles find a copy that ``load`` returned, in a block."""
+  is_loaded = optax in _MODULES
+  return _instead(_MODULES[optax]) if is_loaded else contextlib.nullcontext()
 
 
 @contextlib.contextmanager
-def by_name(optax: types.ModuleType) -> Iterator[None]:
-  """Lets imports and pickles find a copy that ``load`` returned, in a block."""
+def _instead(modules: dict[str, types.ModuleType]) -> Iterator[None]:
+  """Puts a copy's modules in place of those there; keeps what is imported."""
   others = _taken()
-  sys.modules.update(_MODULES.get(optax, others))
+  sys.modules.update(modules)
   try:
     yield
   finally:
-    _taken()
+    modules.update(_taken())
     sys.modules.update(others)
 
 

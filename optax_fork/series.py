@@ -56,10 +56,7 @@ def folder_of(message: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Patch:  # pylint: disable=too-many-instance-attributes
-  """A patch.
-
-  The message is without its trailers, which are `see` to `backport`.
-  """
+  """A patch; the message has no trailers, which are `see` to `backport`."""
 
   name: str  # FOLDER/STEM.patch
   path: pathlib.Path

@@ -12,7 +12,6 @@ import os
 import pathlib
 import re
 import tempfile
-from typing import Optional
 
 import optax_fork
 from optax_fork import build
@@ -88,9 +87,8 @@ def create(tree: pathlib.Path, patches: list[series.Patch]) -> None:
   git.run(tree, 'init', '--quiet', '--initial-branch', 'series')
   # Commits are by nobody in particular. Line ends must stay as they are,
   # whatever the user's configuration.
-  for setting in (
-      f'user.name={git.NAME}', f'user.email={git.EMAIL}', 'core.autocrlf=false'
-  ):  # fmt: skip
+  who = f'user.name={git.NAME}', f'user.email={git.EMAIL}'
+  for setting in (*who, 'core.autocrlf=false'):
     git.run(tree, 'config', *setting.split('='))
   git.run(tree, 'add', '--all', '--force')
   git.run(tree, 'commit', '--quiet', '-m', f'Optax {pin.version()}')
@@ -125,8 +123,7 @@ def _link(ours: dict[str, pathlib.Path], tree: pathlib.Path) -> None:
 
 def refuse_what_is_lost(checkout_: pathlib.Path, tree: pathlib.Path) -> None:
   """Raises ForkError when a directory is no work tree or has changes."""
-  has_base = (tree / '.git').exists() and git.lines(tree, 'for-each-ref', BASE)
-  if not has_base:
+  if not ((tree / '.git').exists() and git.lines(tree, 'for-each-ref', BASE)):
     raise optax_fork.ForkError(
         f'{tree} is not a work tree of the fork, which `python -m optax_fork'
         ' checkout` makes. Name another directory, or move it away.'
@@ -208,7 +205,7 @@ def write(
 
 def _objection(
     tree: pathlib.Path, commit: str, message: str, names: list[str]
-) -> Optional[str]:
+) -> str | None:
   """Returns why a commit cannot be exported under the last name, or None."""
   rebase = f'`git rebase -i --autosquash {BASE}`'
   if re.match(r'(fixup|squash|amend)! ', message):
@@ -240,10 +237,6 @@ def prove(patches: pathlib.Path, ours: dict[str, pathlib.Path]) -> None:
 
   git turns the patches into commits, and the commits into the same patches/
   again. The build, which has no git, gives the files of SHA256SUMS.
-
-  Args:
-    patches: the directory of the series.
-    ours: {path in Optax: source} of what the fork adds.
   """
   with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
     root = pathlib.Path(scratch)

@@ -126,10 +126,7 @@ def _jobs(tree: pathlib.Path, is_fork: bool = False) -> dict[str, list[str]]:
 def clone(
     source: pathlib.Path, patches: list[series.Patch]
 ) -> Iterator[pathlib.Path]:
-  """Gives a clone of a checkout or bundle of Optax that can take patches.
-
-  The source is left as it is; what is not committed there is not seen.
-  """
+  """Gives a clone of what a checkout or bundle of Optax has committed."""
   with tempfile.TemporaryDirectory(prefix='optax-fork-') as scratch:
     root, cloned = pathlib.Path(scratch), pathlib.Path(scratch) / 'main'
     source = source.resolve()

@@ -110,9 +110,7 @@ def _mutants(path: str) -> Iterator[_Mutant]:
     new = ast.unparse(changed)
     if isinstance(changed, ast.expr):
       new = f'({new})'  # It may have been in several lines, or bind closer.
-    yield _Mutant(
-        path, node.lineno, start, end, ast.unparse(node), new
-    )
+    yield _Mutant(path, node.lineno, start, end, ast.unparse(node), new)
 
 
 def _ours(is_test: bool) -> list[str]:
@@ -177,9 +175,7 @@ def main() -> int:
   noticed = 0
   with futures.ThreadPoolExecutor(2) as pool:
     paths = [{mutant.path} for mutant in drawn]
-    failures = pool.map(
-        _failure, [set().union(*paths), *paths], [None, *drawn]
-    )
+    failures = pool.map(_failure, [set().union(*paths), *paths], [None, *drawn])
     if failure := next(failures):
       pool.shutdown(cancel_futures=True)
       print(f'Without a change, {failure} fails, so no failure says anything.')

@@ -72,9 +72,7 @@ class BenchmarksTest(absltest.TestCase):
     names = [case['name'] for case in results['cases']]
     self.assertEqual(names, listed.stdout.splitlines())
     environment = results['environment']
-    self.assertEqual(
-        environment['versions']['optax, fork'], optax.__version__
-    )
+    self.assertEqual(environment['versions']['optax, fork'], optax.__version__)
     self.assertEqual(environment['series'], pin.sha256(_SUMS.read_bytes()))
     for case in results['cases']:
       for name, candidate in case['candidates'].items():

@@ -85,9 +85,7 @@ def _train(by, name):
 
 class DataParallelTest(parameterized.TestCase):
 
-  @parameterized.product(
-      by=(_by_shard_map, _by_pmap), name=('adamw', 'lbfgs')
-  )
+  @parameterized.product(by=(_by_shard_map, _by_pmap), name=('adamw', 'lbfgs'))
   def test_a_model_trains_as_on_one_device(self, by, name):
     # Means are in another order: float64 shows that no more than that differs.
     jax.config.update('jax_enable_x64', True)

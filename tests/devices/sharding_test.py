@@ -15,7 +15,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-import pytest
 from support import models
 from support.training import make_step
 
@@ -124,28 +123,6 @@ class ShardingTest(parameterized.TestCase):
     _, losses = found
     self.assertEqual(losses[0].dtype, np.float64)
     self.assertLess(losses[-1], losses[0])
-
-  @pytest.mark.full  # In short, an elementwise step sends nothing.
-  @parameterized.parameters(*_ELEMENTWISE)
-  def test_an_elementwise_step_is_that_of_one_device(self, name):
-    optimizer = optimizers.of_parts(_PARAMS)[name]
-
-    @jax.jit
-    def step(params, state, scale):
-      grads = jax.tree.map(lambda x: scale * jnp.sin(9 * x), params)
-      updates, state = optimizer.update(grads, state, params)
-      return optax.apply_updates(params, updates), state
-
-    def train(params):
-      state = optimizer.init(params)
-      for scale in (1.0, 0.7, 1.3):
-        params, state = step(params, state, scale)
-      return jax.device_get((params, state))
-
-    # A shard of one element alone may be rounded otherwise.
-    chex.assert_trees_all_close(
-        train(_shard(_PARAMS)), train(_PARAMS), rtol=1e-6, atol=1e-8
-    )
 
   @parameterized.parameters(*optimizers.NAMES)
   def test_state_is_sharded_as_the_params_are(self, name):

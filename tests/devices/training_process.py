@@ -31,9 +31,7 @@ def _train():
   sharding = jax.sharding.NamedSharding(
       mesh, jax.sharding.PartitionSpec('data')
   )
-  model = eqx.nn.MLP(
-      8, 8, 16, 1, activation=jnp.tanh, key=jax.random.key(0)
-  )
+  model = eqx.nn.MLP(8, 8, 16, 1, activation=jnp.tanh, key=jax.random.key(0))
   values, static = eqx.partition(model, eqx.is_inexact_array)
   params = jax.jit(lambda: values, out_shardings=sharding)()
   batch = np.random.default_rng(0).normal(size=(4 * mesh.size, 8))

@@ -8,16 +8,8 @@ import sys
 import tarfile
 import zipfile
 
-from fork import environments
+from fork import environments as env
 from fork import fake
-from fork.environments import BUILD
-from fork.environments import build_requirements
-from fork.environments import fork_version
-from fork.environments import git
-from fork.environments import interpreter
-from fork.environments import make_builder
-from fork.environments import must
-from fork.environments import REPOSITORY
 from optax_fork import pin
 from optax_fork import series
 import pytest
@@ -37,7 +29,7 @@ def _requirements(metadata):
 def test_requirements_are_upstreams_and_extras_a_superset(wheel):
   fork, upstream = _metadata(wheel), _metadata(pin.archive('wheel'))
   runtime = lambda m: {r for r in _requirements(m) if 'extra==' not in r}
-  assert fork['Version'] == fork_version()
+  assert fork['Version'] == env.fork_version()
   assert runtime(fork) == runtime(upstream) != set()
   assert _requirements(upstream) <= _requirements(fork)
   assert fork['Requires-Python'] == upstream['Requires-Python']
@@ -48,7 +40,7 @@ def test_requirements_are_upstreams_and_extras_a_superset(wheel):
 def test_wheel_holds_the_release_changed_as_notice_says(wheel):
   with zipfile.ZipFile(wheel) as opened:
     names = opened.namelist()
-    info = f'optax-{fork_version()}.dist-info'
+    info = f'optax-{env.fork_version()}.dist-info'
     assert 'Apache License' in opened.read(f'{info}/licenses/LICENSE').decode()
     notice = opened.read(f'{info}/licenses/NOTICE').decode()
     files = {n: opened.read(n) for n in names if n.startswith('optax/')}
@@ -56,12 +48,12 @@ def test_wheel_holds_the_release_changed_as_notice_says(wheel):
   assert {n.partition('/')[2] for n in names if n.startswith('optax_fork')} == {
       '__init__.py', '__main__.py', 'pin.py', 'status.py'
   }
-  added, before = series.added(REPOSITORY), pin.digests()
-  after = pin.read_sums(REPOSITORY / 'patches' / series.SUMS)
+  added, before = series.added(env.REPOSITORY), pin.digests()
+  after = pin.read_sums(env.REPOSITORY / 'patches' / series.SUMS)
   assert {*files} == {*before, *after, *added}
   for name, data in files.items():
     if name == 'optax/__init__.py':
-      assert f'__version__ = "{fork_version()}"\n'.encode() in data
+      assert f'__version__ = "{env.fork_version()}"\n'.encode() in data
     elif name in added:
       assert data == added[name].read_bytes()
     else:
@@ -70,11 +62,9 @@ def test_wheel_holds_the_release_changed_as_notice_says(wheel):
     assert is_said == (name in {*after, *added, 'optax/__init__.py'})
 
 
-def test_sdist_gives_the_wheel_of_the_checkout(
-    build, builder, tmp_path, wheel
-):
-  program = BUILD.replace('build_wheel', 'build_sdist')
-  must(builder.python, '-c', program, tmp_path, cwd=REPOSITORY)
+def test_sdist_gives_the_wheel_of_the_checkout(build, builder, tmp_path, wheel):
+  program = env.BUILD.replace('build_wheel', 'build_sdist')
+  env.must(builder.python, '-c', program, tmp_path, cwd=env.REPOSITORY)
   (sdist,) = tmp_path.glob('*.tar.gz')
   with tarfile.open(sdist) as opened:
     opened.extractall(tmp_path / 'unpacked', filter='data')
@@ -84,8 +74,8 @@ def test_sdist_gives_the_wheel_of_the_checkout(
 
 
 def test_every_python_gives_the_same_bytes(build, python, tmp_path, wheel):
-  environment = make_builder(tmp_path / 'env', interpreter(python))
-  result, (built,) = build(REPOSITORY, environment)
+  environment = env.make_builder(tmp_path / 'env', env.interpreter(python))
+  result, (built,) = build(env.REPOSITORY, environment)
   assert result.code == 0, result.output
   assert built.read_bytes() == wheel.read_bytes()
 
@@ -95,22 +85,22 @@ def test_checkout_stays_as_it_was_and_stale_files_do_not_leak(build, fork):
   before = built.read_bytes()
   for stale in ('build/lib/optax/stale.py', 'optax.egg-info/PKG-INFO'):
     fake.write(fork / stale, 'Name: optax\nVersion: 9\n')
-  status = git(fork, 'status', '--porcelain', '--ignored')
+  status = env.git(fork, 'status', '--porcelain', '--ignored')
   result, (built,) = build(fork)
   assert result.code == 0, result.output
   assert built.read_bytes() == before
-  assert git(fork, 'status', '--porcelain', '--ignored') == status
+  assert env.git(fork, 'status', '--porcelain', '--ignored') == status
 
 
 def test_build_that_is_refused_leaves_no_wheel_and_says_why(
     build, fork, tmp_path, wheel
 ):
-  environment = make_builder(tmp_path / 'env')
+  environment = env.make_builder(tmp_path / 'env')
 
   def refused(*words):
     result, wheels = build(fork, environment)
     assert not wheels
-    environments.refused(result, *words)
+    env.refused(result, *words)
 
   path = fork / 'patches/to_send/transforms-set-X.patch'
   text = path.read_text()
@@ -131,15 +121,15 @@ def test_build_that_is_refused_leaves_no_wheel_and_says_why(
   base.write_text(base.read_text() + '\n')
   refused('as published', 'optax/_src/base.py has another digest', 'pin.txt')
   environment.install('--no-deps', wheel)
-  refused(f'the fork itself, Optax {fork_version()}', 'pip install')
+  refused(f'the fork itself, Optax {env.fork_version()}', 'pip install')
   assert environment.pip('uninstall', '-qy', 'optax').code == 0
   refused('its environment has none', 'pip install', 'pin.txt')
 
 
 def test_requirement_of_the_build_is_never_met_by_the_fork(wheel, tmp_path):
-  must(
+  env.must(
       sys.executable, '-m', 'pip', 'download', '--quiet', '--no-deps',
-      '--dest', tmp_path, build_requirements()['optax'],
+      '--dest', tmp_path, env.build_requirements()['optax'],
       PIP_FIND_LINKS=str(wheel.parent),
   )  # fmt: skip
   (release,) = tmp_path.glob('*.whl')
@@ -153,7 +143,7 @@ def test_requirement_of_the_build_is_never_met_by_the_fork(wheel, tmp_path):
 )
 def test_editable_mode_names_the_work_tree(builder, isolation):
   result = builder.pip(
-      'install', '--no-deps', *isolation, '--editable', REPOSITORY
+      'install', '--no-deps', *isolation, '--editable', env.REPOSITORY
   )
   assert result.code != 0
   assert 'python -m optax_fork checkout' in result.output
@@ -161,16 +151,16 @@ def test_editable_mode_names_the_work_tree(builder, isolation):
 
 
 def test_requirement_version_and_description_name_the_pinned_release():
-  assert build_requirements()['optax'] == f'optax==={pin.version()}'
-  assert fork_version().startswith(f'{pin.version()}+masks.')
-  text = (REPOSITORY / 'setup.cfg').read_text('utf-8')
+  assert env.build_requirements()['optax'] == f'optax==={pin.version()}'
+  assert env.fork_version().startswith(f'{pin.version()}+masks.')
+  text = (env.REPOSITORY / 'setup.cfg').read_text('utf-8')
   assert f'\ndescription = Optax {pin.version()} ' in text
 
 
 @pytest.mark.parametrize('page', ['README.md', 'docs/depending-on-the-fork.md'])
 def test_lines_for_requirements_name_this_version(page):
-  text = (REPOSITORY / page).read_text('utf-8')
+  text = (env.REPOSITORY / page).read_text('utf-8')
   place = r'(?:its version is `|optax[-=]+)'
   named = re.findall(place + r'(\d[\w.+]*masks\.\d+)', text)
   assert named
-  assert set(named) == {fork_version()}
+  assert set(named) == {env.fork_version()}

@@ -5,12 +5,7 @@
 import re
 
 from fork import fake
-from fork.environments import commit
-from fork.environments import git
-from fork.environments import must
-from fork.environments import must_tool
-from fork.environments import refused
-from fork.environments import tool
+from fork import environments as env
 import optax_fork
 from optax_fork import check
 import pytest
@@ -54,9 +49,7 @@ def test_damage_is_named(fork_as_made, name, old, new, said):
   assert count
   path.write_bytes(text.encode())
   try:
-    with pytest.raises(
-        (optax_fork.ForkError, OSError), match=re.escape(said)
-    ):
+    with pytest.raises((optax_fork.ForkError, OSError), match=re.escape(said)):
       check.check(fork_as_made / 'patches')
   finally:
     path.write_bytes(before)
@@ -70,17 +63,17 @@ def test_strangers_are_named(fork):
       ('patches/masks.patch.orig', 'D\t'),
   ):
     fake.write(fork / name, '')
-    refused(tool(fork, 'check'), said, name.removeprefix('patches/'))
+    env.refused(env.tool(fork, 'check'), said, name.removeprefix('patches/'))
     (fork / name).unlink()
 
 
 def test_limits_of_folders(fork, tree):
   long = ''.join(f'X{i} = {i}\n' for i in range(61))
   fake.rework(fork, 'transforms: add X', long)
-  commit(tree, 'optax/transforms/_new.py', long, 'transforms: add a file')
-  must_tool(fork, 'export')
-  refused(
-      tool(fork, 'check'),
+  env.commit(tree, 'optax/transforms/_new.py', long, 'transforms: add a file')
+  env.must_tool(fork, 'export')
+  env.refused(
+      env.tool(fork, 'check'),
       'transforms-add-X.patch changes 61 lines',
       'transforms-add-a-file.patch changes 61 lines',
       'adds optax/transforms/_new.py, which is ours',
@@ -89,24 +82,24 @@ def test_limits_of_folders(fork, tree):
 
 def test_onto_another_commit(fork):
   main = fork.parent / 'main'
-  before = git(main, 'status', '--porcelain', '--branch')
-  told = must_tool(fork, 'check', '--onto', main)
+  before = env.git(main, 'status', '--porcelain', '--branch')
+  told = env.must_tool(fork, 'check', '--onto', main)
   assert 'backports/freezing-fix.patch is left out' in told
   assert 'Applying: transforms: set X' in told
   assert '1 files of ours are added' in told
   bundle = fork.parent / 'main.bundle'
-  must('git', 'bundle', 'create', bundle, 'series', cwd=main)
-  assert told == must_tool(fork, 'check', '--onto', bundle)
-  assert git(main, 'status', '--porcelain', '--branch') == before
-  commit(main, fake.FILE, 'Z = 1\n', 'in conflict')
-  result = tool(fork, 'check', '--onto', main)
+  env.must('git', 'bundle', 'create', bundle, 'series', cwd=main)
+  assert told == env.must_tool(fork, 'check', '--onto', bundle)
+  assert env.git(main, 'status', '--porcelain', '--branch') == before
+  env.commit(main, fake.FILE, 'Z = 1\n', 'in conflict')
+  result = env.tool(fork, 'check', '--onto', main)
   assert result.code == 1
   assert f'Merge conflict in {fake.FILE}' in result.output
   assert 'Patch failed at 0001 transforms: add X' in result.output
-  result = tool(fork, 'check', '--onto', fork / 'docs')
-  refused(result, 'docs', 'not appear to be a git repository')
+  result = env.tool(fork, 'check', '--onto', fork / 'docs')
+  env.refused(result, 'docs', 'not appear to be a git repository')
 
 
 def test_outside_of_a_checkout(fork, tmp_path):
-  result = tool(tmp_path, 'check', PYTHONPATH=str(fork))
-  refused(result, 'not in a checkout of the fork')
+  result = env.tool(tmp_path, 'check', PYTHONPATH=str(fork))
+  env.refused(result, 'not in a checkout of the fork')

@@ -7,11 +7,7 @@ import re
 import sys
 
 from fork import fake
-from fork.environments import git
-from fork.environments import must_tool
-from fork.environments import refused
-from fork.environments import Result
-from fork.environments import tool
+from fork import environments as env
 from optax_fork import __main__
 import pytest
 
@@ -31,7 +27,7 @@ def _run(fork, cache, monkeypatch, capfd):
     monkeypatch.setattr(sys, 'argv', ['optax_fork', *map(str, arguments)])
     code = __main__.main()
     said = capfd.readouterr()
-    return Result(code, said.err + said.out)
+    return env.Result(code, said.err + said.out)
 
   return run
 
@@ -55,7 +51,7 @@ def test_findings_of_a_patch_are_told_once(fork, run):
   # The second patch has what the first one has, so for it that is not new.
   for number, name in enumerate(('add X', 'set X', 'let X call ours'), 1):
     fake.rework(fork, f'transforms: {name}', f'X = {number}  # {words}\n')
-  must_tool(fork, 'export')
+  env.must_tool(fork, 'export')
   only = [f'--only={kind}' for kind in ('static', 'tests', 'docs')]
   result = run('ci', fork.parent / 'main', *only)
   assert result.code == 1
@@ -78,40 +74,41 @@ def test_program_has_to_fail_without_its_patch_and_to_work_with_it(fork, run):
     program.write_text(text.replace(old, new))
     arguments = ('--only', 'program', '--patch', 'set X')
     result = run('ci', fork.parent / 'main', *arguments)
-    refused(Result(result.code, result.output), said)
+    env.refused(env.Result(result.code, result.output), said)
 
 
 def test_environment_and_main_are_asked_for(fork, run, monkeypatch):
   monkeypatch.delenv('OPTAX_MAIN', raising=False)
-  refused(run('ci'), 'set OPTAX_MAIN')
+  env.refused(run('ci'), 'set OPTAX_MAIN')
   main = fork.parent / 'main'
   workflow = main / '.github/workflows/tests.yml'
   workflow.write_text(workflow.read_text().replace('-m build', '-m no_such'))
-  git(main, 'commit', '--quiet', '--all', '--message', 'another program')
+  env.git(main, 'commit', '--quiet', '--all', '--message', 'another program')
   result = run('ci', main, '--only', 'static')
-  refused(result, 'This cannot run:\npython3 -m no_such\n', 'No module named')
-  refused(run('ci', main, '--patch', 'transforms'), 'Several patches', 'set')
-  refused(tool(fork, 'ci', main), 'without chex and Equinox', 'tox -e main')
+  said = 'This cannot run:\npython3 -m no_such\n', 'No module named'
+  env.refused(result, *said)
+  result = run('ci', main, '--patch', 'transforms')
+  env.refused(result, 'Several patches', 'set')
+  result = env.tool(fork, 'ci', main)
+  env.refused(result, 'without chex and Equinox', 'tox -e main')
 
 
 def test_branch_has_the_patch_and_what_it_needs(fork, run):
   main = fork.parent / 'main'
-  before = git(main, 'status', '--porcelain', '--branch')
-  refused(run('send', 'set X', main, *_AUTHOR), 'ask first', '--asked')
+  before = env.git(main, 'status', '--porcelain', '--branch')
+  env.refused(run('send', 'set X', main, *_AUTHOR), 'ask first', '--asked')
   result = run('send', 'set X', main, *_AUTHOR, '--asked')
   assert result.code == 0, result.output
   branch = 'transforms-set-x'
-  log = git(main, 'log', '--format=%an %ae %s', f'HEAD..{branch}')
+  log = env.git(main, 'log', '--format=%an %ae %s', f'HEAD..{branch}')
   author = 'Ada ada@example.org transforms: '
   assert log.splitlines() == [f'{author}set X', f'{author}add X']
-  message = git(main, 'log', '-1', '--format=%B', branch + '~1')
+  message = env.git(main, 'log', '-1', '--format=%B', branch + '~1')
   assert message.endswith('See https://example.org/1')
-  assert git(main, 'status', '--porcelain', '--branch') == before
-  refused(
-      run('send', 'set X', main, *_AUTHOR, '--asked'), 'already has'
-  )
+  assert env.git(main, 'status', '--porcelain', '--branch') == before
+  env.refused(run('send', 'set X', main, *_AUTHOR, '--asked'), 'already has')
   text = (fork / f'work/{branch}.md').read_text()
-  head = git(main, 'rev-parse', '--short=8', 'HEAD')
+  head = env.git(main, 'rev-parse', '--short=8', 'HEAD')
   for part in (
       'transforms: set X\n\n## What happens\n\nUsers have no X. They want one.',
       'They want one.\n\n```python\n# X is too small.\n\nimport pathlib\n',
@@ -122,7 +119,8 @@ def test_branch_has_the_patch_and_what_it_needs(fork, run):
       f'It passes on {head}: pre-commit, flake8, pylint, ',
   ):
     assert part in text, text
-  for said in (text, git(main, 'log', '--format=%an %B', f'HEAD..{branch}')):
+  log = env.git(main, 'log', '--format=%an %B', f'HEAD..{branch}')
+  for said in (text, log):
     assert not re.search(r'Status:|Needs:|fork\.invalid|masks fork', said), said
 
 
@@ -139,12 +137,13 @@ def test_text_of_a_patch_that_answers_a_thread(fork, run):
 def test_what_cannot_be_sent_is_refused(fork, run):
   main = fork.parent / 'main'
   arguments = (*_AUTHOR, '--only', 'static')
-  refused(run('send', 'freezing', main, *arguments), 'is a backport', 'abc123')
-  refused(run('send', 'call ours', main, *arguments), 'is not to be sent')
+  result = run('send', 'freezing', main, *arguments)
+  env.refused(result, 'is a backport', 'abc123')
+  env.refused(run('send', 'call ours', main, *arguments), 'is not to be sent')
   result = run('send', 'add X', fork / 'docs', *arguments)
-  refused(result, 'not appear to be a git repository')
+  env.refused(result, 'not appear to be a git repository')
   fake.rework(fork, 'transforms: add X', 'X = 1  # PYLINT\n')
-  must_tool(fork, 'export')
+  env.must_tool(fork, 'export')
   result = run('send', 'add X', main, *arguments)
   assert result.code == 1 and 'No branch was made' in result.output
-  assert 'transforms' not in git(main, 'branch')
+  assert 'transforms' not in env.git(main, 'branch')

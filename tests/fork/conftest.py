@@ -8,12 +8,7 @@ import shutil
 import sys
 
 from fork import fake
-from fork import environments
-from fork.environments import BUILD
-from fork.environments import call
-from fork.environments import Environment
-from fork.environments import must
-from fork.environments import REPOSITORY
+from fork import environments as env
 from optax_fork import pin
 import pytest
 
@@ -86,9 +81,9 @@ def _wheel(made_once):
   """The fork's wheel, as pip builds it in isolation, with no other program."""
 
   def build(target):
-    must(
+    env.must(
         sys.executable, '-m', 'pip', 'wheel', '--quiet', '--no-deps',
-        '--wheel-dir', target, REPOSITORY, PATH='',
+        '--wheel-dir', target, env.REPOSITORY, PATH='',
     )  # fmt: skip
 
   (wheel,) = made_once('wheel', build).iterdir()
@@ -100,10 +95,10 @@ def _environment(made_once, tmp_path, wheel):
   """An environment that holds the fork and nothing else."""
 
   def make(root):
-    environments.make_environment(root).install('--no-deps', wheel)
+    env.make_environment(root).install('--no-deps', wheel)
 
   made = made_once('environment', make)
-  return Environment(
+  return env.Environment(
       shutil.copytree(made, tmp_path / 'environment', symlinks=True)
   )
 
@@ -111,7 +106,7 @@ def _environment(made_once, tmp_path, wheel):
 @pytest.fixture(scope='session', name='builder')
 def _builder(made_once):
   """An environment that can build without isolation."""
-  return Environment(made_once('builder', environments.make_builder))
+  return env.Environment(made_once('builder', env.make_builder))
 
 
 @pytest.fixture(name='build')
@@ -122,7 +117,7 @@ def _build(builder, tmp_path):
     target = tmp_path / 'wheels'
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir()
-    result = call(environment.python, '-c', BUILD, target, cwd=checkout)
+    result = env.call(environment.python, '-c', env.BUILD, target, cwd=checkout)
     return result, list(target.glob('*'))
 
   return run

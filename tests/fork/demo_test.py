@@ -5,15 +5,14 @@
 import os
 import re
 
-from fork.environments import REPOSITORY
-from fork.environments import tool
+from fork import environments as env
 from matplotlib import image
 
 
 def test_fork_does_what_pristine_does_not_and_a_picture_is_saved(tmp_path):
   flags = os.environ['XLA_FLAGS']  # With --full, XLA as users have it.
   folder = tmp_path / 'runs/first'
-  result = tool(REPOSITORY, 'demo', '--save', folder, XLA_FLAGS=flags)
+  result = env.tool(env.REPOSITORY, 'demo', '--save', folder, XLA_FLAGS=flags)
   assert result.code == 0, result.output
   row = r'^(.*) \(test accuracy (.*)%\): from (.*) to (.*)$'
   runs = {

@@ -129,12 +129,12 @@ class Environment:
     (packages,) = self.root.glob('lib/python*/site-packages')
     return packages
 
-  def pip(self, *arguments) -> Result:
+  def pip(self, *arguments, **environ) -> Result:
     pip = (sys.executable, '-m', 'pip', '--python', self.python)
-    return call(*pip, *arguments)
+    return call(*pip, *arguments, **environ)
 
-  def install(self, *arguments) -> None:
-    result = self.pip('install', '--quiet', *arguments)
+  def install(self, *arguments, **environ) -> None:
+    result = self.pip('install', '--quiet', *arguments, **environ)
     assert result.code == 0, f'{arguments}\n{result.output}'
 
   def tool(self, *arguments, cwd=None) -> Result:
@@ -143,9 +143,9 @@ class Environment:
     return call(*command, cwd=cwd or self.root)
 
 
-def make_environment(root, python=sys.executable, pip=False) -> Environment:
-  """Makes an empty environment, with a pip of its own where that is wanted."""
-  must(python, '-m', 'venv', root, *([] if pip else ['--without-pip']))
+def make_environment(root, python=sys.executable) -> Environment:
+  """Makes an empty environment."""
+  must(python, '-m', 'venv', '--without-pip', root)
   return Environment(root)
 
 

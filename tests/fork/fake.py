@@ -5,10 +5,7 @@
 import pathlib
 import shutil
 
-from fork.environments import commit
-from fork.environments import copy_repository
-from fork.environments import git
-from fork.environments import must_tool
+from fork import environments as env
 
 OURS = 'optax/_src/ours.py'
 FILE, TEST = 'optax/transforms/_x.py', 'optax/transforms/_x_test.py'
@@ -103,8 +100,8 @@ def write(path: pathlib.Path, text: str) -> None:
 def make(target: pathlib.Path) -> None:
   """Makes ``fork``, a checkout with four patches, and ``main`` beside it."""
   fork, main = target / 'fork', target / 'main'
-  copy_repository(fork)
-  git(fork, 'init', '--quiet')
+  env.copy_repository(fork)
+  env.git(fork, 'init', '--quiet')
   for name in ('optax_fork/optax', 'patches'):
     shutil.rmtree(fork / name)
   write(fork / 'optax_fork' / OURS, 'OURS = 1\n')
@@ -113,7 +110,7 @@ def make(target: pathlib.Path) -> None:
       ('threads.md', THREADS),
   ):  # fmt: skip
     write(fork / 'patches' / name, text)
-  must_tool(fork, 'checkout')
+  env.must_tool(fork, 'checkout')
   tree = fork / 'work/optax'
   shutil.copytree(tree, main, symlinks=True)
   (main / OURS).unlink()
@@ -122,27 +119,28 @@ def make(target: pathlib.Path) -> None:
   write(main / 'docs/Makefile', '%:\n\t@python3 -m sphinx $(O)\n')
   write(main / '.github/workflows/tests.yml', _WORKFLOW)
   write(main / '.pre-commit-config.yaml', _HOOKS)
-  commit(main, BACKPORT, '# Fixed otherwise.\n', 'main')
+  env.commit(main, BACKPORT, '# Fixed otherwise.\n', 'main')
   for subject, trailers, path, text in _PATCHES:
     message = _MESSAGE.format(subject=subject, trailers=trailers)
-    commit(tree, path, text, message)
-  must_tool(fork, 'export')
+    env.commit(tree, path, text, message)
+  env.must_tool(fork, 'export')
   for words, text in (('add', 'X = '), ('set', 'X = 2')):
     program = _PROGRAM.format(text=text)
     write(fork / f'patches/programs/transforms-{words}-X.py', program)
-  must_tool(fork, 'check')
-  git(fork, 'add', '--all')
+  env.must_tool(fork, 'check')
+  env.git(fork, 'add', '--all')
   author = ('-c', 'user.name=A', '-c', 'user.email=a@example.org')
-  git(fork, *author, 'commit', '--quiet', '-m', 'all')
+  env.git(fork, *author, 'commit', '--quiet', '-m', 'all')
 
 
 def rework(fork: pathlib.Path, subject: str, text: str) -> None:
   """Puts another text of the file into a patch, as CONTRIBUTING tells it."""
   tree = fork / 'work/optax'
-  found = git(tree, 'log', '--format=%H', '-F', f'--grep={subject}').split()[-1]
-  git(tree, 'checkout', '--quiet', '--detach', found)
+  log = env.git(tree, 'log', '--format=%H', '-F', f'--grep={subject}')
+  found = log.split()[-1]
+  env.git(tree, 'checkout', '--quiet', '--detach', found)
   write(tree / FILE, text)
-  git(tree, 'commit', '--quiet', '--all', '--amend', '--no-edit')
-  if git(tree, 'rev-list', f'{found}..series'):
-    git(tree, 'cherry-pick', '--strategy-option=theirs', f'{found}..series')
-  git(tree, 'checkout', '--quiet', '-B', 'series')
+  env.git(tree, 'commit', '--quiet', '--all', '--amend', '--no-edit')
+  if env.git(tree, 'rev-list', f'{found}..series'):
+    env.git(tree, 'cherry-pick', '--strategy-option=theirs', f'{found}..series')
+  env.git(tree, 'checkout', '--quiet', '-B', 'series')

@@ -2,12 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fork installs beside other packages, and `status` says what is there."""
 
-from fork.environments import fork_version
-from fork.environments import interpreter
-from fork.environments import make_environment
-from fork.environments import must
-from fork.environments import REPOSITORY
-from fork.environments import refused
+from fork import environments as env
 from optax_fork import pin
 import pytest
 
@@ -16,26 +11,22 @@ def _intact(environment, **kwargs):
   result = environment.tool('status', **kwargs)
   assert result.code == 0, result.output
   gives = f'import optax gives {environment.packages}/optax'
-  assert f'{gives}, the fork {fork_version()}: intact' in result.output
+  assert f'{gives}, the fork {env.fork_version()}: intact' in result.output
 
 
 def test_fresh_environment_installs_without_git_or_compiler(
     python, request, tmp_path, wheel
 ):
-  path = interpreter(python)
-  environment = make_environment(tmp_path / 'env', path, pip=True)
-  source = REPOSITORY if request.config.getoption('--full') else wheel
+  environment = env.make_environment(tmp_path / 'env', env.interpreter(python))
+  source = env.REPOSITORY if request.config.getoption('--full') else wheel
   # Nothing but the environment itself is on the PATH.
-  must(
-      environment.python, '-m', 'pip', 'install', source,
-      PATH=str(environment.root / 'bin'),
-  )  # fmt: skip
+  environment.install(source, PATH=str(environment.root / 'bin'))
   program = 'import optax; print(optax.__version__)'
-  said = must(environment.python, '-c', program, cwd=tmp_path)
-  assert said.strip() == fork_version()
+  said = env.must(environment.python, '-c', program, cwd=tmp_path)
+  assert said.strip() == env.fork_version()
   _intact(environment)
   # A checkout in the current directory does not answer.
-  _intact(environment, cwd=REPOSITORY)
+  _intact(environment, cwd=env.REPOSITORY)
 
 
 def test_asking_for_upstream_keeps_the_fork_and_going_back_leaves_nothing(
@@ -49,9 +40,10 @@ def test_asking_for_upstream_keeps_the_fork_and_going_back_leaves_nothing(
   environment.install('--force-reinstall', '--no-deps', upstream)
   assert (environment.packages / 'optax').is_dir()
   assert not (environment.packages / 'optax_fork').exists()
-  refused(environment.tool('status', cwd=REPOSITORY), 'upstream Optax')
+  env.refused(environment.tool('status', cwd=env.REPOSITORY), 'upstream Optax')
   assert environment.pip('uninstall', '-qy', 'optax').code == 0
-  refused(environment.tool('status', cwd=REPOSITORY), 'No Optax is installed')
+  result = environment.tool('status', cwd=env.REPOSITORY)
+  env.refused(result, 'No Optax is installed')
 
 
 @pytest.mark.parametrize('kind', ['wheel', 'folder of wheels'])
@@ -60,11 +52,12 @@ def test_requirements_line_of_the_docs_installs_the_fork(wheel, tmp_path, kind):
   lines = {
       'wheel': f'optax @ {wheel.as_uri()}',
       'folder of wheels': (
-          f'--no-index\n--find-links {wheel.parent}\noptax=={fork_version()}'
+          f'--no-index\n--find-links {wheel.parent}\n'
+          f'optax=={env.fork_version()}'
       ),
   }
   requirements.write_text(f'{lines[kind]}\n')
-  environment = make_environment(tmp_path / 'env')
+  environment = env.make_environment(tmp_path / 'env')
   environment.install('--no-deps', '--requirement', requirements)
   _intact(environment)
 
@@ -75,7 +68,7 @@ def test_changed_missing_and_foreign_files_are_named(environment):
     file.write('\n')
   (package / '_src/update.py').unlink()
   (package / 'extra.py').write_text('')
-  refused(
+  env.refused(
       environment.tool('status'),
       'optax/_src/base.py has another digest',
       'optax/_src/update.py is missing',
@@ -84,6 +77,6 @@ def test_changed_missing_and_foreign_files_are_named(environment):
 
 
 def test_only_what_users_need_is_installed(environment):
-  refused(environment.tool('export'), 'is a command of a checkout')
+  env.refused(environment.tool('export'), 'is a command of a checkout')
   missing = "No module named 'equinox'", '.[demo]'
-  refused(environment.tool('demo', cwd=REPOSITORY), *missing)
+  env.refused(environment.tool('demo', cwd=env.REPOSITORY), *missing)

@@ -2,21 +2,81 @@
 # SPDX-License-Identifier: Apache-2.0
 """`move` puts the series on another release, and git does the rest."""
 
+import io
+import os
 import re
+import tarfile
+import zipfile
 
 from fork import fake
-from fork import fake_release
-from fork.environments import git
-from fork.environments import must_tool
-from fork.environments import refused
-from fork.environments import tool
-from fork.fake_release import VERSION
+from fork import environments as env
 from optax_fork import pin
 from optax_fork import series
 import pytest
 
 # What a build reads, but for the pin.
 _VERSIONS = 'setup.cfg', 'pyproject.toml'
+_NEW = f'{pin.version()}.1'
+_METADATA = f'Metadata-Version: 2.1\nName: optax\nVersion: {_NEW}\n'
+# The project of an sdist that needs nothing to say what it is.
+_PROJECT = """
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+"""
+_BACKEND = f"""
+import pathlib
+def prepare_metadata_for_build_wheel(directory, settings=None):
+  target = pathlib.Path(directory) / 'optax.dist-info'
+  target.mkdir()
+  (target / 'METADATA').write_text({_METADATA!r})
+  return target.name
+build_wheel = None
+"""
+_DATE = (2026, 11, 5, 0, 0, 0)
+
+
+def _make_release(index, changes, only_sdist=None):
+  """Makes an index of a release that nobody has published, and nothing else.
+
+  Args:
+    index: a directory that does not exist.
+    changes: {path: content} of files that are not as in the pinned release.
+    only_sdist: the same, for its sdist alone.
+
+  Returns:
+    Variables with which pip finds it.
+  """
+  release = pin.files(pin.archive('wheel'))
+  files = {name: data for name, data in release if name.startswith('optax/')}
+  old, new = (f'__version__ = "{v}"'.encode() for v in (pin.version(), _NEW))
+  name = 'optax/__init__.py'
+  files[name] = files[name].replace(old, new)
+  files |= {name: text.encode() for name, text in changes.items()}
+  index.mkdir()
+  wheel = index / f'optax-{_NEW}-py3-none-any.whl'
+  info = f'optax-{_NEW}.dist-info'
+  tag = 'Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n'
+  beside = {'METADATA': _METADATA, 'WHEEL': tag, 'RECORD': ''}
+  with zipfile.ZipFile(wheel, 'w') as opened:
+    for name, data in files.items():
+      opened.writestr(zipfile.ZipInfo(name, _DATE), data)
+    for name, data in beside.items():
+      opened.writestr(zipfile.ZipInfo(f'{info}/{name}', _DATE), data)
+  sdist = index / f'optax-{_NEW}.tar.gz'
+  more = {'PKG-INFO': _METADATA, 'pyproject.toml': _PROJECT}
+  more |= {'backend.py': _BACKEND} | (only_sdist or {})
+  with tarfile.open(sdist, 'w:gz', compresslevel=1) as opened:
+    files |= {name: text.encode() for name, text in more.items()}
+    for name, data in files.items():
+      member = tarfile.TarInfo(f'optax-{_NEW}/{name}')
+      member.size = len(data)
+      opened.addfile(member, io.BytesIO(data))
+  return {
+      'PIP_CONFIG_FILE': os.devnull, 'PIP_NO_INDEX': '1',
+      'PIP_FIND_LINKS': str(index),
+  }  # fmt: skip
 
 
 @pytest.fixture(name='settings')
@@ -26,7 +86,7 @@ def _settings(cache, tmp_path):
 
   def settings(*arguments, **kwargs):
     index = tmp_path / f'index-{len(list(tmp_path.iterdir()))}'
-    return fake_release.make(index, *arguments, **kwargs)
+    return _make_release(index, *arguments, **kwargs)
 
   return settings
 
@@ -40,11 +100,11 @@ def _finish(fork):
   old = re.escape(pin.version())
   for name in _VERSIONS:
     text = (fork / name).read_text()
-    text = re.sub(rf'{old}(\+masks)?', rf'{VERSION}\1', text)
+    text = re.sub(rf'{old}(\+masks)?', rf'{_NEW}\1', text)
     (fork / name).write_text(text)
-  must_tool(fork, 'export')
-  must_tool(fork, 'checkout')
-  refused(tool(fork, 'check'), f'no section for {VERSION}+masks.')
+  env.must_tool(fork, 'export')
+  env.must_tool(fork, 'checkout')
+  env.refused(env.tool(fork, 'check'), f'no section for {_NEW}+masks.')
   changes = fork / 'CHANGELOG.md'
   heading = f'## {series.fork_version(fork)}\n'
   changes.write_text(heading + changes.read_text())
@@ -53,52 +113,52 @@ def _finish(fork):
 def test_patches_that_the_release_has_are_dropped(fork, tree, settings):
   before = _names(fork)
   release = {fake.BACKPORT: '# Fixed.\n', fake.FILE: 'X = 1\n'}
-  told = must_tool(fork, 'move', VERSION, **settings(release))
+  told = env.must_tool(fork, 'move', _NEW, **settings(release))
   for name in ('backports/freezing-fix', 'to_send/transforms-add-X'):
     assert f'dropped {name}.patch' in told
   assert f'git grep -n -F {pin.version()}' in told
-  must_tool(fork, 'export')
-  must_tool(fork, 'checkout')
+  env.must_tool(fork, 'export')
+  env.must_tool(fork, 'checkout')
   # What needs a patch that is dropped is left to a person.
-  refused(tool(fork, 'check'), 'needs a patch with the subject')
+  env.refused(env.tool(fork, 'check'), 'needs a patch with the subject')
   assert _names(fork) == before[2:]
-  assert f'optax==={VERSION} \\' in (fork / 'optax_fork/pin.txt').read_text()
-  assert git(tree, 'show', f'refs/optax-fork/base:{fake.FILE}') == 'X = 1'
+  assert f'optax==={_NEW} \\' in (fork / 'optax_fork/pin.txt').read_text()
+  assert env.git(tree, 'show', f'refs/optax-fork/base:{fake.FILE}') == 'X = 1'
 
 
 def test_conflict_is_left_to_git_and_the_move_can_be_dropped(
     fork, tree, settings
 ):
-  before = git(tree, 'rev-parse', 'HEAD')
+  before = env.git(tree, 'rev-parse', 'HEAD')
   release = {fake.BACKPORT: '# Fixed otherwise.\n', fake.FILE: 'Z = 1\n'}
   variables = settings(release)
-  result = tool(fork, 'move', VERSION, **variables)
+  result = env.tool(fork, 'move', _NEW, **variables)
   said = f'Merge conflict in {fake.BACKPORT}', 'git rebase --skip'
-  refused(result, *said, 'freezing: fix', tree)
+  env.refused(result, *said, 'freezing: fix', tree)
   # As the error says; each line that it gives is a command.
   undo = result.output.partition('To drop the move:\n')[2].splitlines()
   for line in '; '.join(undo).split('; '):
     if 'optax_fork' in line.split()[2:3]:
-      must_tool(fork, 'checkout')
+      env.must_tool(fork, 'checkout')
     else:
-      git(fork, *line.split()[1:])
-  assert git(tree, 'rev-parse', 'HEAD^{tree}') == git(
+      env.git(fork, *line.split()[1:])
+  assert env.git(tree, 'rev-parse', 'HEAD^{tree}') == env.git(
       tree, 'rev-parse', f'{before}^{{tree}}'
   )
-  assert not git(fork, 'status', '--porcelain')
-  must_tool(fork, 'check')
+  assert not env.git(fork, 'status', '--porcelain')
+  env.must_tool(fork, 'check')
   # And again, to the end: without the backport, and the others as they were.
-  assert tool(fork, 'move', VERSION, **variables).code == 1
+  assert env.tool(fork, 'move', _NEW, **variables).code == 1
   step = '--skip'
   while (tree / '.git/rebase-merge').exists():
     try:
-      git(tree, 'rebase', step)
+      env.git(tree, 'rebase', step)
     except AssertionError:  # The next patch is in conflict.
-      git(tree, 'checkout', '--theirs', fake.FILE)
-      git(tree, 'add', '--all')
+      env.git(tree, 'checkout', '--theirs', fake.FILE)
+      env.git(tree, 'add', '--all')
     step = '--continue'
   _finish(fork)
-  must_tool(fork, 'check')
+  env.must_tool(fork, 'check')
   assert len(_names(fork)) == 3 and 'freezing-fix' not in _names(fork)
 
 
@@ -106,17 +166,18 @@ def test_what_git_could_not_take_back_is_refused(fork, settings):
   variables = settings({})
   threads = fork / 'patches/threads.md'
   threads.write_text(fake.THREADS + 'Mine.\n')
-  refused(tool(fork, 'move', VERSION, **variables), 'patches/threads.md')
+  result = env.tool(fork, 'move', _NEW, **variables)
+  env.refused(result, 'patches/threads.md')
   threads.write_text(fake.THREADS)
   fake.rework(fork, 'transforms: add X', 'X = 1  # Mine.\n')
-  refused(tool(fork, 'move', VERSION, **variables), 'transforms: add X')
-  assert not git(fork, 'status', '--porcelain')
+  env.refused(env.tool(fork, 'move', _NEW, **variables), 'transforms: add X')
+  assert not env.git(fork, 'status', '--porcelain')
 
 
 def test_release_that_is_none_is_refused(fork, settings):
   variables = settings({}, {fake.FILE: '# Another.\n'})
-  result = tool(fork, 'move', VERSION, **variables)
-  refused(result, 'do not match', fake.FILE)
-  result = tool(fork, 'move', '9.9', **variables)
-  refused(result, 'pip could not get the wheel of Optax (optax===9.9)')
-  assert not git(fork, 'status', '--porcelain')
+  result = env.tool(fork, 'move', _NEW, **variables)
+  env.refused(result, 'do not match', fake.FILE)
+  result = env.tool(fork, 'move', '9.9', **variables)
+  env.refused(result, 'pip could not get the wheel of Optax (optax===9.9)')
+  assert not env.git(fork, 'status', '--porcelain')

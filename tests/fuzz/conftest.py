@@ -19,7 +19,7 @@ _BOTH = dict(
     suppress_health_check=[HealthCheck.too_slow],
 )
 
-# Of each test: there are 10, so 250 and 80,000 examples in sum.
+# Of each test: there are 6, so 150 and 48,000 examples in sum.
 settings.register_profile('ci', max_examples=25, derandomize=True, **_BOTH)
 settings.register_profile(
     'long', max_examples=8_000, derandomize=False, **_BOTH

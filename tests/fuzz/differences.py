@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether two runs of programs give the same."""
 
-import functools
 import re
 from typing import Any, NamedTuple
 import warnings
@@ -98,14 +97,10 @@ def _outcome(old: Results, new: Results) -> Failure | list[str]:
   return Failure(f'{kind} {was[1], found[1]}', '\n# '.join(told))
 
 
-@functools.cache
-def _pristine():
-  return pristine.load()
-
-
 def with_pristine(program: programs.Program) -> Failure | list[str]:
   """Compares what a program gives on 0.2.8 and on the fork."""
-  return _outcome(results(program, _pristine()), results(program, optax))
+  old, new = (results(program, x) for x in (pristine.load(), optax))
+  return _outcome(old, new)
 
 
 def with_option(alike: programs.Alike) -> Failure | list[str]:

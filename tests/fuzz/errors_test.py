@@ -41,12 +41,7 @@ class _Argument(NamedTuple):
   def assert_fails(self, prefix, path, form, tree, reasons):
     """Checks that `init` and `update` say where a tree is wrong, and why.
 
-    Args:
-      prefix: what the tree was before it was broken.
-      path: of the wrong leaf or node.
-      form: whether the tree is given itself, or a function that returns it.
-      tree: the broken one.
-      reasons: a regular expression.
+    It is a broken prefix; the form gives it itself, or a function of it.
     """
     give, name = form
     transform = self.make(give(tree))

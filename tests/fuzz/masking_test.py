@@ -53,12 +53,28 @@ def _assert_equal(found, wanted):
 class MaskedTest(chex.TestCase):
   """`masked` transforms what the mask chooses and nothing else."""
 
+  def _assert_step_can_be_traced(self, transform, mask):
+    """Checks that it has the types of an eager one."""
+
+    def step(params, grads):
+      model = eqx.combine(params, mask.model)
+      return transform.update(grads, transform.init(model), model)
+
+    args = mask.params, trees.grads_of(mask.params)
+    chex.assert_trees_all_equal_shapes_and_dtypes(
+        jax.eval_shape(step, *args), step(*args)
+    )
+
   @given(_MASKS, trees.TREE_OR_FUNCTION)
   def test_each_leaf_is_as_numpy_computes_it(self, mask, form):
-    """Three steps of SGD where chosen; elsewhere the updates come through."""
+    """Three steps of SGD where chosen; elsewhere the updates come through.
+
+    The state of a model is that of its params.
+    """
     give, _ = form
     transform = optax.masked(_sgd(), give(mask.tree))
     chosen = jax.tree.leaves(mask.meaning)
+    self._assert_step_can_be_traced(transform, mask)
     grads = [trees.grads_of(mask.params, step) for step in range(3)]
     of_each_leaf = zip(
         jax.tree.leaves(mask.params),
@@ -69,8 +85,13 @@ class MaskedTest(chex.TestCase):
     references = [_reference(*args) for args in of_each_leaf]
 
     model, state = mask.model, transform.init(mask.model)
+    of_params = transform.init(mask.params)
+    self.assertEqual(*map(jax.tree.structure, (state, of_params)))
+    _assert_equal(*map(jax.tree.leaves, (state, of_params)))
     for grad in grads:
       updates, state = transform.update(grad, state, model)
+      pairs = zip(*map(jax.tree.leaves, (updates, grad)), strict=True)
+      self.assertEqual([new is not old for new, old in pairs], chosen)
       model = optax.apply_updates(model, updates)
       wanted = [next(reference) for reference in references]
       self.assertEqual(*map(jax.tree.structure, (updates, grad)))
@@ -83,47 +104,3 @@ class MaskedTest(chex.TestCase):
       leaves = map(jax.tree.leaves, (model, mask.model))
       params = [new for new, old in zip(*leaves, strict=True) if new is not old]
       _assert_equal(params, [s.param for s in wanted])
-
-  @given(_MASKS, trees.TREE_OR_FUNCTION)
-  def test_what_is_not_chosen_is_the_same_object(self, mask, form):
-    give, _ = form
-    transform = optax.masked(_sgd(), give(mask.tree))
-    grads = trees.grads_of(mask.params)
-    updates, _ = transform.update(grads, transform.init(mask.model), mask.model)
-    leaves = map(jax.tree.leaves, (updates, grads, mask.meaning))
-    for new, old, is_chosen in zip(*leaves, strict=True):
-      assert (new is not old) == is_chosen
-
-  @given(_MASKS, trees.TREE_OR_FUNCTION)
-  def test_model_has_the_state_of_its_params(self, mask, form):
-    give, _ = form
-    transform = optax.masked(_sgd(), give(mask.tree))
-    found, wanted = map(transform.init, (mask.model, mask.params))
-    self.assertEqual(*map(jax.tree.structure, (found, wanted)))
-    _assert_equal(*map(jax.tree.leaves, (found, wanted)))
-
-  @given(_MASKS, trees.TREE_OR_FUNCTION)
-  def test_traced_step_has_the_types_of_an_eager_one(self, mask, form):
-    give, _ = form
-    transform = optax.masked(_sgd(), give(mask.tree))
-
-    def step(params, grads):
-      model = eqx.combine(params, mask.model)
-      return transform.update(grads, transform.init(model), model)
-
-    args = mask.params, trees.grads_of(mask.params)
-    chex.assert_trees_all_equal_shapes_and_dtypes(
-        jax.eval_shape(step, *args), step(*args)
-    )
-
-
-class ResolveTest(chex.TestCase):
-  """A mask is read as it was meant."""
-
-  @given(_MASKS, trees.TREE_OR_FUNCTION)
-  def test_trees_are_told_from_functions(self, mask, form):
-    give, name = form
-    self.assertEqual(
-        optax.transforms.mask_callable(give(mask.tree), mask.params),
-        name != '{}',
-    )

@@ -167,19 +167,12 @@ def _prefixes(draw, model, values):
 
 
 class Prefix(NamedTuple):
-  """A prefix of a model.
+  """A prefix of a model."""
 
-  Attributes:
-    model: params, or a model.
-    params: the same with None for all that is not a param.
-    tree: the prefix, of the model or of the params.
-    meaning: a tree like the params of what the prefix says about each.
-  """
-
-  model: Any
-  params: Any
-  tree: Any
-  meaning: Any
+  model: Any  # Params, or a model.
+  params: Any  # The same with None for all that is not a param.
+  tree: Any  # The prefix, of the model or of the params.
+  meaning: Any  # A tree like the params of what the prefix says about each.
 
 
 @st.composite

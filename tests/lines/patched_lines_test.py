@@ -81,9 +81,7 @@ def test_all_lines_and_branches(tmp_path):
       ),
       *_tests(tree),
   )  # fmt: skip
-  must(
-      'json', f'--rcfile={settings}', f'--data-file={data}', '-o', str(report)
-  )
+  must('json', f'--rcfile={settings}', f'--data-file={data}', '-o', str(report))
   files = json.loads(report.read_text('utf-8'))['files']
   statements, missing = 0, []
   for path, added in sorted(_added(tree).items()):

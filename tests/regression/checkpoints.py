@@ -68,9 +68,7 @@ def start(name: str, form: str) -> tuple[Any, Any]:
 
 
 def _loss(params):
-  return sum(
-      jnp.sum((x**2 - 1) ** 2 + x / 3) for x in jax.tree.leaves(params)
-  )
+  return sum(jnp.sum((x**2 - 1) ** 2 + x / 3) for x in jax.tree.leaves(params))
 
 
 @functools.partial(jax.jit, static_argnames='name')

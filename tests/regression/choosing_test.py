@@ -75,29 +75,6 @@ class ChoosingTest(chex.TestCase):
       )
       chex.assert_trees_all_equal(found, wanted)
 
-  @parameterized.parameters(
-      optax.masks.by_path('first/kernel'),
-      optax.masks.at(lambda p: p['first']['kernel']),
-      optax.masks.by_path('first/.*') & optax.masks.by_leaf(
-          lambda x: x.ndim > 1
-      ),
-  )  # fmt: skip
-  def test_nnx_optimizer_with_variables_and_without(self, mask):
-    """NNX gives `init` the variables, and `update` what they hold."""
-    model = flax_models.Nnx()
-    optimizer = nnx.Optimizer(
-        model, optax.adamw(1.0, weight_decay=0.5, mask=mask), wrt=nnx.Param
-    )
-    before = nnx.as_pure(nnx.state(model, nnx.Param))
-    zeros = jax.tree.map(jnp.zeros_like, nnx.state(model, nnx.Param))
-    optimizer.update(model, zeros)
-    after = nnx.as_pure(nnx.state(model, nnx.Param))
-    np.testing.assert_allclose(
-        after['first']['kernel'], 0.5 * before['first']['kernel'], rtol=1e-6
-    )
-    chex.assert_trees_all_equal(after['last'], before['last'])
-    self.assertIn('first/kernel ', optax.masks.describe(nnx.state(model)))
-
   @parameterized.named_parameters((f'_{n}_', n) for n in models.MODELS)
   def test_split_is_what_equinox_gives(self, name):
     model = models.MODELS[name]()

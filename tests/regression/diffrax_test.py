@@ -8,8 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from support.training import LBFGS
-from support.training import train_by_line_search
+from support import training
 
 _TIMES = jnp.linspace(0.0, 1.5, 6)
 _STARTS = jnp.asarray([[2.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
@@ -62,8 +61,8 @@ class NeuralODETest(chex.TestCase):
     held = eqx.tree_at(
         lambda m: m.field.layers[-1], jax.tree.map(lambda _: True, model), False
     )
-    transform = optax.selective_transform(LBFGS, freeze_mask=held)
-    found, losses = train_by_line_search(transform, model, loss, 10)
+    transform = optax.selective_transform(training.LBFGS, freeze_mask=held)
+    found, losses = training.train_by_line_search(transform, model, loss, 10)
     self.assertEqual(losses, sorted(losses, reverse=True))
     self.assertLess(losses[-1], 0.1 * losses[0])
     self.assertEqual(*map(jax.tree.structure, (found, model)))

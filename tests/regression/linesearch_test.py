@@ -8,10 +8,7 @@ import jax
 import jax.numpy as jnp
 import optax
 from support import models
-from support.training import BACKTRACKING
-from support.training import LBFGS
-from support.training import make_step
-from support.training import train_by_line_search
+from support import training
 from support import variants
 
 _X = jax.random.normal(jax.random.key(1), (16, 3))
@@ -35,17 +32,12 @@ def _is_first(params):
   )
 
 
+_descend = lambda search: optax.chain(optax.scale(-1.0), search)
 # The default L-BFGS, which is slow to compile, is in raw_models_test.
 _SOLVERS = {
-    'backtracking': lambda: optax.chain(optax.scale(-1.0), BACKTRACKING),
-    'lbfgs': lambda: LBFGS,
-    'zoom': lambda: optax.chain(
-        optax.scale(-1.0), optax.scale_by_zoom_linesearch(15)
-    ),
-}
-_OTHERS = {
-    'default_lbfgs': optax.lbfgs,
-    'flat_lbfgs': lambda: optax.flatten(LBFGS),
+    'backtracking': lambda: _descend(training.BACKTRACKING),
+    'lbfgs': lambda: training.LBFGS,
+    'zoom': lambda: _descend(optax.scale_by_zoom_linesearch(15)),
 }
 
 
@@ -53,7 +45,7 @@ class LineSearchTest(chex.TestCase):
 
   @variants.each(_SOLVERS, variants.WITH_JAX_ARRAYS)
   def test_frozen_leaves_stay_and_the_loss_falls(self, make):
-    params, losses = train_by_line_search(
+    params, losses = training.train_by_line_search(
         optax.selective_transform(make(), freeze_mask=_is_first(_params())),
         _params(), _loss, 4, jit=self.variant,
     )  # fmt: skip
@@ -62,34 +54,15 @@ class LineSearchTest(chex.TestCase):
     self.assertLess(losses[-1], 0.9 * losses[0])
     chex.assert_trees_all_equal(params.hidden, _params().hidden)
 
-  @variants.named(_SOLVERS | _OTHERS)
-  def test_fresh_state_has_the_types_of_the_next(self, make):
-    """Types are what jit looks at: weak ones make it compile again."""
-    params = jax.tree.map(lambda x: x.astype(x.dtype), _params())
-    for transform in (
-        make(),
-        optax.masked(make(), _is_first),
-        optax.partition(
-            {True: make(), False: optax.set_to_zero()}, _is_first
-        ),
-    ):
-      state = transform.init(params)
-      step = make_step(transform, _loss)
-      _, new, _ = jax.eval_shape(step, params, state)
-      types = lambda tree: jax.tree.map(
-          lambda x: (x.shape, x.dtype, x.weak_type), tree
-      )
-      self.assertEqual(types(state), types(new))
-
   def test_many_models_at_once(self):
     """Under vmap, each has the steps that it has alone."""
     targets = jnp.array([0.0, 1.0, 30.0])
     make = lambda target: {'w': jnp.ones(2), 'f': jnp.square, 'to': target}
     loss = lambda model: jnp.sum(model['f'](model['w']) - model['to']) ** 2
     solver = optax.selective_transform(
-        LBFGS, train_mask=optax.masks.by_path('w')
+        training.LBFGS, train_mask=optax.masks.by_path('w')
     )
-    step = make_step(solver, loss)
+    step = training.make_step(solver, loss)
     models_at_once = eqx.filter_vmap(make)(targets)
     states = eqx.filter_vmap(solver.init)(models_at_once)
     at_once = eqx.filter_jit(eqx.filter_vmap(step))

@@ -13,8 +13,8 @@ import numpy as np
 import optax
 from support import flax_models
 from support import release
+from support import training
 from support.models import weight_mask
-from support.training import LBFGS
 
 _X = jax.random.normal(jax.random.key(1), (16, 3))
 
@@ -67,19 +67,20 @@ class NnxMaskTest(parameterized.TestCase):
     """jax#31256: on 0.2.8, `update` fails with a dump of the params."""
     model = flax_models.Nnx()
     mask = weight_mask(_params(model))
+    kernels = lambda params: [params[x]['kernel'] for x in ('first', 'last')]
+    masks = optax.masks.by_path('.*/kernel'), optax.masks.at(kernels)
     for factory in (optax.adamw, optax.inject_hyperparams(optax.adamw)):
-      for one in (mask, weight_mask):
+      for one in (mask, weight_mask, *masks):
         tx = factory(1.0, weight_decay=0.5, mask=one)
         found = self._decayed(flax_models.Nnx(), tx)
         self.assertEqual(found, ['first/kernel', 'last/kernel'])
+    self.assertIn('first/kernel ', optax.masks.describe(nnx.state(model)))
     with self.assertRaisesRegex(ValueError, 'PyTreeDef|structure error'):
       self._decayed(model, release.load().adamw(1.0, mask=mask))
 
   def test_mask_by_node_of_a_module(self):
     """A State has no modules, so the mask is made of the module."""
-    linear = optax.masks.by_node(nnx.Linear) & optax.masks.by_path(
-        '.*/kernel'
-    )
+    linear = optax.masks.by_node(nnx.Linear) & optax.masks.by_path('.*/kernel')
     model = jax.tree.map(lambda x: jnp.stack([x, x]), _Block(nnx.Rngs(0)))
     mask = nnx.state(linear(model), nnx.Param)
     found = self._decayed(model, optax.adamw(1.0, mask=mask))
@@ -93,22 +94,9 @@ class NnxMaskTest(parameterized.TestCase):
     """Variables are nodes, so params and statistics are told apart."""
     model = _Block(nnx.Rngs(0))
     tx = optax.selective_transform(
-        LBFGS, train_mask=optax.masks.by_node(nnx.Param)
+        training.LBFGS, train_mask=optax.masks.by_node(nnx.Param)
     )
-    value_and_grad = optax.value_and_grad_from_state(_loss)
-
-    @jax.jit
-    def step(model, state):
-      value, grad = value_and_grad(model, state=state)
-      search = dict(value=value, grad=grad, value_fn=_loss)
-      updates, state = tx.update(grad, state, model, **search)
-      return optax.apply_updates(model, updates), state, value
-
-    new, state = model, tx.init(model)
-    losses = []
-    for _ in range(4):
-      new, state, value = step(new, state)
-      losses.append(value)
+    new, losses = training.train_by_line_search(tx, model, _loss, 4)
     self.assertLess(losses[-1], 0.7 * losses[0])
     for name in ('mean', 'var'):  # They are not trained, and stay.
       chex.assert_trees_all_equal(

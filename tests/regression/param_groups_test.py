@@ -9,8 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 from support import models
-from support.variants import each
-from support.variants import named
+from support import variants
 
 _LAST = optax.masks.at(lambda model: model.layers[-1])
 _MATRICES = optax.masks.by_leaf(lambda x: x.ndim > 1)
@@ -44,7 +43,7 @@ _FACTORIES = {
 
 class ParamGroupsTest(chex.TestCase):
 
-  @each(models.FILTERED_AND_RAW)
+  @variants.each(models.FILTERED_AND_RAW)
   def test_each_leaf_has_the_numbers_of_its_group(self, make):
     model = make()
     params, _ = models.params_of(model)
@@ -68,7 +67,7 @@ class ParamGroupsTest(chex.TestCase):
       wanted = eqx.tree_at(scale, wanted, -0.125 * 0.5 * scale(params))
     chex.assert_trees_all_close(updates, wanted, rtol=1e-6)
 
-  @named(_FACTORIES)
+  @variants.named(_FACTORIES)
   def test_decays_of_each_param(self, make):
     """A decay that only some have is that of an optimizer of these alone."""
     params = {'a': jnp.ones((2, 2)), 'b': jnp.full((2, 2), 2.0)}

@@ -49,15 +49,11 @@ _ROW = re.compile(r'^\| `(.+)` \| (yes|no) \| (.+) \| (.+) \|$', re.M)
 
 
 def _run(label, model_name, given):
-  return runs.ModelRun(
-      optax, label, model_name, given[:2], integers=given[2]
-  )
+  return runs.ModelRun(optax, label, model_name, given[:2], integers=given[2])
 
 
 @pytest.mark.filterwarnings('ignore')  # Of deprecated factories.
-@pytest.mark.parametrize(
-    'pair', variants.full(_PAIRS, _IN_SHORT), ids='-'.join
-)
+@pytest.mark.parametrize('pair', variants.full(_PAIRS, _IN_SHORT), ids='-'.join)
 def test_program_is_that_of_filtered_params(pair, request):
   """What is not a param stays the very same object; so do its updates."""
   label, name = pair
@@ -98,10 +94,11 @@ def test_eager_steps_are_those_of_filtered_params(label):
 
 class VariantsTest(chex.TestCase):
 
-  def _check_training(self, label):
+  @chex.variants(**variants.ALL)
+  def test_training(self):
     found = []
     for given in (_FILTERED, _RAW):
-      run = _run(label, 'mlp', given)
+      run = _run('optax.adamw', 'mlp', given)
       step, params, state = self.variant(run.step), run.params, run.init()
       for _ in range(3):
         params, state, _ = step(params, state)
@@ -111,20 +108,6 @@ class VariantsTest(chex.TestCase):
       )
       self.assertLess(after, before)
     chex.assert_trees_all_equal(*found)
-
-  @chex.variants(**variants.ALL)
-  def test_training(self):
-    self._check_training('optax.adamw')
-
-  @chex.variants(**variants.ALL)
-  @pytest.mark.full  # In short, programs and wrappers_test show it.
-  def test_training_by_multi_steps(self):
-    self._check_training('MultiSteps')
-
-  @chex.variants(**variants.WITH_JAX_ARRAYS)
-  @pytest.mark.full  # In short, programs and linesearch_test show it.
-  def test_training_by_lbfgs(self):
-    self._check_training('optax.lbfgs')
 
 
 class LeavesTest(parameterized.TestCase):

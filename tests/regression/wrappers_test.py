@@ -12,7 +12,6 @@ import numpy as np
 import optax
 from optax import contrib
 from support import models
-from support.models import weight_mask
 from support.variants import each
 
 # Each trains two steps with an optimizer that is made by `mask`, and returns
@@ -57,7 +56,7 @@ _KINDS = {
 
 def _select(optimizer):
   not_weights = lambda params: jax.tree.map(
-      operator.not_, weight_mask(params)
+      operator.not_, models.weight_mask(params)
   )
   return optax.selective_transform(optimizer, freeze_mask=not_weights)
 
@@ -69,7 +68,7 @@ class WrappersTest(chex.TestCase):
     wrapper, model = make()
     params, static = models.params_of(model)
     grads = models.arange_like(params)
-    is_chosen = jax.tree.leaves(weight_mask(params))
+    is_chosen = jax.tree.leaves(models.weight_mask(params))
     of = lambda tree, kind: [
         leaf
         for leaf, m in zip(jax.tree.leaves(tree), is_chosen, strict=True)

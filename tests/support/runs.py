@@ -58,11 +58,7 @@ def _norm(params):
 
 
 class SettingRun(_Run):
-  """Trains arrays by a setting.
-
-  Attributes:
-    params: the params at the start, of full rank as the gradients are.
-  """
+  """Trains arrays, of full rank as the gradients are, by a setting."""
 
   def __init__(
       self,
@@ -112,10 +108,6 @@ class SettingRun(_Run):
         {k: draw(shape, dtypes[k]) for k, shape in self._shapes.items()}
     )
 
-  def grads(self, steps: int) -> list[Any]:
-    """Returns new gradients for so many steps."""
-    return [self._draw() for _ in range(steps)]
-
   def init(self, params):
     """Returns the first state."""
     return self._optimizer.init(params)
@@ -139,6 +131,8 @@ class SettingRun(_Run):
     like, and none for steps if it is to be without them.
     """
     like = lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype)
+    types = lambda x: (x.shape, x.dtype, x.weak_type)
+    kind = lambda tree: jax.tree.flatten(jax.tree.map(types, tree))
     params, grads = jax.tree.map(like, (self.params, self._draw()))
     program, state = jaxprs.trace(self.init, params)
     traced = {'init': (program, state)}
@@ -149,7 +143,7 @@ class SettingRun(_Run):
       old = state
       program, (_, state, _) = jaxprs.trace(self.step, params, old, grads)
       traced[name] = program, state
-      if _is_like(old, state):
+      if kind(old) == kind(state):  # A program for the one takes the other.
         break
     found = {}
     for name, (program, state) in traced.items():
@@ -168,21 +162,12 @@ class SettingRun(_Run):
     """
     step, params, updates = jit(self.step), self.params, []
     state = first = jit(self.init)(params)
-    for grads in self.grads(steps):
-      update, state, params = step(params, state, grads)
+    for _ in range(steps):
+      update, state, params = step(params, state, self._draw())
       updates.append(update)
     found = states.arrays({'u': updates, 'first': first, 's': state})
     structure = [states.structure(first), states.structure(state)]
     return found | {'structure': np.asarray(structure)}
-
-
-def _is_like(tree, other) -> bool:
-  """Returns whether a program for the one takes the other."""
-  kinds = lambda tree: [
-      (x.shape, x.dtype, x.weak_type) for x in jax.tree.leaves(tree)
-  ]
-  same = jax.tree.structure(tree) == jax.tree.structure(other)
-  return same and kinds(tree) == kinds(other)
 
 
 def _labels(params):
@@ -209,9 +194,7 @@ def _make(optax, name: str, factory: Callable[..., Any]):
 def optimizers(optax) -> dict[str, Callable[[], Any]]:
   """Returns what makes each optimizer and wrapper for models, by label."""
   found = {
-      label: functools.partial(
-          _make, optax, factories.name_of(label), factory
-      )
+      label: functools.partial(_make, optax, factories.name_of(label), factory)
       for label, factory in factories.public(optax).items()
   }
   adam, sgd = optax.adam(0.1), optax.sgd(0.1)

@@ -38,19 +38,15 @@ def make_step(transform, loss, value_and_grad=None):
   return step
 
 
-def train(transform, params, loss, steps, *, jit=eqx.filter_jit, **kwargs):
-  """Returns the params and the loss of each step."""
-  step = jit(make_step(transform, loss, **kwargs))
+def train_by_line_search(transform, params, loss, steps, jit=eqx.filter_jit):
+  """Returns the params and the loss of each step.
+
+  Value and gradient are those of the search, if they are known.
+  """
+  value_and_grad = optax.value_and_grad_from_state(loss)
+  step = jit(make_step(transform, loss, value_and_grad))
   state, losses = transform.init(params), []
   for _ in range(steps):
     params, state, value = step(params, state)
     losses.append(np.asarray(value).item())
   return params, losses
-
-
-def train_by_line_search(transform, params, loss, steps, **kwargs):
-  """Returns the same; value and gradient are those of the search, if known."""
-  value_and_grad = optax.value_and_grad_from_state(loss)
-  return train(
-      transform, params, loss, steps, value_and_grad=value_and_grad, **kwargs
-  )

@@ -4,8 +4,8 @@
 
 from absl.testing import parameterized
 import jax
+from optax import contrib
 from optax._src import test_utils
-from optax.contrib import _galore
 
 
 class GaLoreMeshesTest(parameterized.TestCase):
@@ -19,8 +19,8 @@ class GaLoreMeshesTest(parameterized.TestCase):
         axis_types=(jax.sharding.AxisType.Explicit,),
     )
     shapes = {'wide': (8, 16), 'tall': (24, 8), 'batch': (8, 8, 2)}
-    numbers = _galore.GaLoreDimensionNumbers
-    tx = _galore.galore(0.1, rank=2, weight_dimension_numbers={
+    numbers = contrib.GaLoreDimensionNumbers
+    tx = contrib.galore(0.1, rank=2, weight_dimension_numbers={
         'wide': None, 'tall': numbers(), 'batch': numbers((0, 1), 2)
     })
     params = {

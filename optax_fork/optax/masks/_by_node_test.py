@@ -12,12 +12,9 @@ from unittest import mock
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
-from optax._src import alias
+import optax
 from optax._src import test_utils
-from optax import contrib
 from optax import masks
-from optax.schedules import _inject
-from optax.transforms import _masking
 
 
 @jax.tree_util.register_dataclass
@@ -95,7 +92,7 @@ class NodeMaskTest(parameterized.TestCase):
     by_node = masks.by_path('.*/weight') & ~masks.by_node(_Norm)
     zeros = jax.tree.map(jnp.zeros_like, _stack())
     for mask, is_decayed in ((by_axes, True), (by_node, False)):
-      for factory in (alias.adamw, _inject.inject_hyperparams(alias.adamw)):
+      for factory in (optax.adamw, optax.inject_hyperparams(optax.adamw)):
         tx = factory(0.5, weight_decay=0.5, mask=mask)
         updates, _ = tx.update(zeros, tx.init(_stack()), _stack())
         blocks = updates['blocks']
@@ -109,37 +106,16 @@ class NodeMaskTest(parameterized.TestCase):
     mask = masks.by_path('.*/weight') & ~masks.by_node(_Norm)
     programs = set()
     for m in (mask, mask(_stack()), mask.__call__):
-      tx = alias.adamw(0.5, mask=m)
+      tx = optax.adamw(0.5, mask=m)
       state = jax.eval_shape(tx.init, _stack())
       programs.add(str(jax.make_jaxpr(tx.update)(_stack(), state, _stack())))
     self.assertLen(programs, 1)
 
-  def test_muon_of_stacked_layers(self):
-    matrices = masks.by_node(_Dense) & masks.by_path('blocks/.*/weight')
-    numbers = contrib.MuonDimensionNumbers(reduction_axis=1, output_axis=2)
-
-    def dimension_numbers(params):
-      return jax.tree.map(lambda m: numbers if m else None, matrices(params))
-
-    by_axes = _Block(_Norm(True, True), _Dense(False, True, 2))
-    by_node = _Block(_Norm(False, False), _Dense(True, False, 2))
-    for dims, orthogonalized in ((None, by_axes), (dimension_numbers, by_node)):
-      tx = contrib.muon(0.1, muon_weight_dimension_numbers=dims)
-      state = jax.eval_shape(tx.init, _stack())
-      mu = state.inner_states['muon'].inner_state[0].mu['blocks']
-      found = jax.tree.map(
-          lambda _, x: not isinstance(x, _masking.MaskedNode),
-          orthogonalized,
-          mu,
-      )
-      self.assertEqual(found, orthogonalized)
-      jax.eval_shape(tx.update, _stack(), state, _stack())
-
   def test_holes(self):
-    params = _stack() | {'norm': _masking.MaskedNode(), 'head': None}
-    params['blocks'] = params['blocks']._replace(dense=_masking.MaskedNode())
+    params = _stack() | {'norm': optax.MaskedNode(), 'head': None}
+    params['blocks'] = params['blocks']._replace(dense=optax.MaskedNode())
     params['blocks'].norm.scale = None
-    expected = _Block(_Norm(None, True), _masking.MaskedNode())
+    expected = _Block(_Norm(None, True), optax.MaskedNode())
     self.assertEqual(
         masks.by_node(_Norm, _RMSNorm)(params), params | {'blocks': expected}
     )

@@ -453,13 +453,6 @@ class PathLabelsTest(parameterized.TestCase):
     for choice in (names, names(params)):
       rows = optax.masks.describe(params, choice).splitlines()
       self.assertEqual(rows[1].split(), ['b', '(2,)', 'float32', 'None'])
-    updates = []
-    for dimension_numbers in (labels, {'b': None, 'w': numbers}):
-      tx = optax.contrib.muon(
-          0.1, muon_weight_dimension_numbers=dimension_numbers
-      )
-      updates.append(jax.make_jaxpr(tx.update)(params, tx.init(params), params))
-    self.assertEqual(*map(str, updates))
 
   def test_no_default(self):
     labels = optax.masks.labels({'.*/bias': 1})

@@ -6,13 +6,10 @@ from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 import numpy as np
-from optax._src import alias
+import optax
 from optax._src.models import raw_model_test
 from optax._src import test_utils
-from optax._src import update
 from optax import masks
-from optax.transforms import _freezing
-from optax.transforms import _masking
 from optax import tree
 
 _PARAMS = {
@@ -38,9 +35,7 @@ def _loss(params):
 
 def _bools(mask):
   bools = mask(_PARAMS) if callable(mask) else mask
-  return jax.tree.map(
-      lambda m, p: jax.tree.map(lambda _: m, p), bools, _PARAMS
-  )
+  return jax.tree.map(lambda m, p: jax.tree.map(lambda _: m, p), bools, _PARAMS)
 
 
 class ParamsTest(parameterized.TestCase):
@@ -74,21 +69,21 @@ class SplitTest(parameterized.TestCase):
   @parameterized.parameters('tree', 'at')
   def test_trained_part_gets_the_same_bits(self, name):
     mask = _MASKS[name]
-    whole = _freezing.selective_transform(alias.adam(0.1), train_mask=mask)
+    whole = optax.selective_transform(optax.adam(0.1), train_mask=mask)
 
     @jax.jit
     def train_whole(params, state):
       grads = jax.grad(_loss)(params)
       updates, state = whole.update(grads, state, params)
-      return update.apply_updates(params, updates), state
+      return optax.apply_updates(params, updates), state
 
-    adam = alias.adam(0.1)
+    adam = optax.adam(0.1)
 
     @jax.jit
     def train_part(part, state, rest):
       grads = jax.grad(lambda p: _loss(masks.join(p, rest)))(part)
       updates, state = adam.update(grads, state, part)
-      return update.apply_updates(part, updates), state
+      return optax.apply_updates(part, updates), state
 
     params, state = _PARAMS, whole.init(_PARAMS)
     part, rest = masks.split(_PARAMS, mask)
@@ -125,7 +120,7 @@ class SplitTest(parameterized.TestCase):
       self.assertEqual(grad.weight.shape, model.weight.shape)
 
   def test_holes_stay(self):
-    params = {'a': None, 'b': jnp.ones(2), 'c': _masking.MaskedNode()}
+    params = {'a': None, 'b': jnp.ones(2), 'c': optax.MaskedNode()}
     part, rest = masks.split(params, masks.by_path('b'))
     self.assertIs(part['b'], params['b'])
     self.assertEqual(rest, {'a': None, 'b': None, 'c': params['c']})

@@ -8,19 +8,16 @@ from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 import numpy as np
-from optax._src import alias
-from optax._src import base
+import optax
 from optax._src import test_utils
-from optax.contrib import _lbfgsb
-from optax.transforms import _layouts
 
 
 class FlattenedViewTest(parameterized.TestCase):
 
   def _update(self, update_fn, grads, params, **extra_args):
     """Lets a transformation see what `flatten` makes of these arguments."""
-    tx = _layouts.flatten(
-        base.GradientTransformationExtraArgs(base.init_empty_state, update_fn)
+    tx = optax.flatten(
+        optax.GradientTransformationExtraArgs(optax.init_empty_state, update_fn)
     )
     tx.update(grads, tx.init(params), params, **extra_args)
 
@@ -70,7 +67,7 @@ class FlattenedViewTest(parameterized.TestCase):
   def test_leaves_get_their_dtypes_back(self):
     dtypes = (jnp.float32, jnp.complex64, jnp.bfloat16)
     params = [jnp.ones(2, dtype) for dtype in dtypes]
-    tx = _layouts.flatten(alias.adam(0.5))
+    tx = optax.flatten(optax.adam(0.5))
     with warnings.catch_warnings():
       warnings.simplefilter('error')  # Casts from complex to real dtypes warn.
       updates, _ = tx.update(params, tx.init(params))
@@ -79,13 +76,13 @@ class FlattenedViewTest(parameterized.TestCase):
     test_utils.assert_trees_all_close(updates, expected, rtol=1e-3)
 
   def test_bounds_of_several_dtypes_are_an_error(self):
-    tx = _layouts.flatten(_lbfgsb.lbfgsb(upper=0.3))
+    tx = optax.flatten(optax.contrib.lbfgsb(upper=0.3))
     with self.assertRaisesRegex(ValueError, 'Give all params one dtype'):
       tx.init([jnp.zeros(2, jnp.bfloat16), jnp.zeros(2)])
 
   def test_dtype_of_the_inner_transformation(self):
     params = [jnp.ones(2, jnp.bfloat16)] * 2
-    tx = _layouts.flatten(base.stateless(
+    tx = optax.flatten(optax.stateless(
         lambda updates, _: updates.astype(jnp.float32)
     ))
     updates, _ = tx.update(params, tx.init(params))

@@ -11,13 +11,8 @@ from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 import numpy as np
-from optax._src import base
-from optax._src import combine
+import optax
 from optax._src import test_utils
-from optax._src import transform
-from optax.transforms import _combining
-from optax.transforms import _masking
-from optax.tree_utils import _state_utils
 
 
 @jax.tree_util.register_dataclass
@@ -42,7 +37,7 @@ def _numpy_ndim_mask(ndim, params):
 
 
 def _sgd_with_state():
-  return combine.chain(transform.trace(0.0), transform.scale(-1.0))
+  return optax.chain(optax.trace(0.0), optax.scale(-1.0))
 
 
 class MaskedModelsTest(parameterized.TestCase):
@@ -53,16 +48,16 @@ class MaskedModelsTest(parameterized.TestCase):
     params = _Module(jnp.ones((2, 3)), None)
     grads = jax.tree.map(lambda p: 2.0 * p, params)
     inner_mask = functools.partial(_ndim_mask, 2) if use_fn else _Module(
-        _masking.MaskedNode(), None
+        optax.MaskedNode(), None
     )
-    inner = _masking.masked(_sgd_with_state(), inner_mask)
-    tx = _masking.masked(inner, _Module(False, None))
+    inner = optax.masked(_sgd_with_state(), inner_mask)
+    tx = optax.masked(inner, _Module(False, None))
     updates, _ = jax.jit(tx.update)(grads, tx.init(params), params)
     test_utils.assert_trees_all_equal(updates, grads)
 
     with self.subTest('partition'):
-      tx = combine.partition(
-          {'a': inner, 'b': transform.scale(-1.0)}, lambda _: _Module('b', None)
+      tx = optax.partition(
+          {'a': inner, 'b': optax.scale(-1.0)}, lambda _: _Module('b', None)
       )
       updates, _ = jax.jit(tx.update)(grads, tx.init(params), params)
       test_utils.assert_trees_all_equal(
@@ -71,7 +66,7 @@ class MaskedModelsTest(parameterized.TestCase):
 
   def test_mask_adds_no_operations(self):
     params = _Module(jnp.ones((2, 3)), jnp.ones(2))
-    inner = transform.add_decayed_weights(0.5)
+    inner = optax.add_decayed_weights(0.5)
 
     def count_operations(tx, params):
       state = tx.init(params)
@@ -83,7 +78,7 @@ class MaskedModelsTest(parameterized.TestCase):
         functools.partial(_numpy_ndim_mask, 2),
         jax.tree_util.Partial(_numpy_ndim_mask, 2),
     ):
-      tx = _masking.masked(inner, mask)
+      tx = optax.masked(inner, mask)
       self.assertEqual(count_operations(tx, params), expected)
 
 
@@ -102,13 +97,13 @@ class PartitionLabelsTest(parameterized.TestCase):
   )
   def test_unknown_label(self, make_labels, name):
     # The types of the labels differ, so they can't be sorted.
-    transforms = {'a': base.identity(), 0: base.identity(),
-                  _Label.A: base.identity()}
+    transforms = {'a': optax.identity(), 0: optax.identity(),
+                  _Label.A: optax.identity()}
     params = {'x': jnp.ones(1), 'y': [jnp.ones(1), jnp.ones(1)], 'z': {}}
     labels = {'x': 'a', 'y': [0, _Label.A], 'z': 0}
-    state = _combining.partition(transforms, labels).init(params)
+    state = optax.partition(transforms, labels).init(params)
     labels['y'][1] = '0'
-    tx = _combining.partition(transforms, make_labels(labels))
+    tx = optax.partition(transforms, make_labels(labels))
     message = (
         rf"(?s){name}\['y'\]\[1\] is '0' of type str: this label has no"
         r" transformation; the labels are \['a', 0, <_Label.A: 1>\]"
@@ -125,40 +120,18 @@ class PartitionLabelsTest(parameterized.TestCase):
   )
   def test_wrong_label(self, make_label, message):
     params = {'a': jnp.ones(1), 'b': jnp.ones(1)}
-    tx = _combining.partition(
-        {0: base.identity()}, {'a': make_label(), 'b': 0}
-    )
+    tx = optax.partition({0: optax.identity()}, {'a': make_label(), 'b': 0})
     with self.assertRaisesRegex(ValueError, message):
       tx.init(params)
     with self.assertRaisesRegex(ValueError, message):
-      tx.update(params, _combining.PartitionState({0: None}), params)
+      tx.update(params, optax.PartitionState({0: None}), params)
 
   def test_traced_label(self):
     params = {'a': jnp.ones(1), 'b': jnp.ones(1)}
 
     def init(labels, params):
-      return _combining.partition({0: base.identity()}, labels).init(params)
+      return optax.partition({0: optax.identity()}, labels).init(params)
 
     message = r"param_labels\['a'\] is .*labels are static.*the labels outside"
     with self.assertRaisesRegex(ValueError, message):
       jax.jit(init)({'a': 0, 'b': 0}, params)
-
-  @parameterized.named_parameters(
-      ('module', lambda: _Module('a', 'b')),
-      ('label_function', lambda: lambda p: _Module('ab'[p.w.ndim - 2], 'b')),
-  )
-  def test_tree_map_params(self, make_labels):
-    params = _Module(jnp.ones((2, 3)), jnp.ones(2))
-    tx = _combining.partition(
-        {'a': transform.scale_by_adam(), 'b': transform.trace(0.9)},
-        make_labels(),
-    )
-    state = tx.init(params)
-    state = _state_utils.tree_map_params(
-        tx, lambda v: v + 1, state, transform_non_params=lambda v: v + 2
-    )
-    adam = state.inner_states['a'].inner_state
-    trace = state.inner_states['b'].inner_state
-    test_utils.assert_trees_all_equal(adam.count, jnp.asarray(2))
-    test_utils.assert_trees_all_equal(adam.mu.w, jnp.ones((2, 3)))
-    test_utils.assert_trees_all_equal(trace.trace.b, jnp.ones(2))

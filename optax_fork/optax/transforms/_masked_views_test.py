@@ -7,10 +7,8 @@ import functools
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
-from optax._src import alias
-from optax._src import base
+import optax
 from optax._src import test_utils
-from optax.transforms import _masking
 
 
 def _read_extra_args(read):
@@ -20,7 +18,7 @@ def _read_extra_args(read):
     read(updates=updates, params=params, **extra_args)
     return updates, state
 
-  return base.GradientTransformationExtraArgs(base.init_empty_state, update_fn)
+  return optax.GradientTransformationExtraArgs(lambda params: (), update_fn)
 
 
 class MaskedViewTest(parameterized.TestCase):
@@ -31,10 +29,10 @@ class MaskedViewTest(parameterized.TestCase):
     self.params = {'a': jnp.arange(3.0), 'b': {'c': jnp.ones(2)}}
     self.grads = jax.tree.map(lambda p: p + 1.0, self.params)
     self.mask = {'a': True, 'b': False}
-    self.view = {'a': self.params['a'], 'b': _masking.MaskedNode()}
+    self.view = {'a': self.params['a'], 'b': optax.MaskedNode()}
 
   def _update(self, read, mask=None, updates=None, params=None, **extra_args):
-    tx = _masking.masked(_read_extra_args(read), mask or self.mask)
+    tx = optax.masked(_read_extra_args(read), mask or self.mask)
     state = tx.init(self.params)
     params = params or self.params
     return tx.update(updates or self.grads, state, params, **extra_args)[0]
@@ -54,7 +52,7 @@ class MaskedViewTest(parameterized.TestCase):
 
   def test_grad_may_be_a_view_already(self):
     """Then `value_fn` is a function of the view, as in 0.2.8."""
-    view = {'a': self.grads['a'], 'b': _masking.MaskedNode()}
+    view = {'a': self.grads['a'], 'b': optax.MaskedNode()}
     loss = lambda params: 0.0
     found = []
 
@@ -72,11 +70,11 @@ class MaskedViewTest(parameterized.TestCase):
     """As they mask the gradient, the function is one of masked params."""
 
     def read(grad, tags, value_fn, **_):
-      self.assertEqual(tags, {'a': 1, 'b': _masking.MaskedNode()})
+      self.assertEqual(tags, {'a': 1, 'b': optax.MaskedNode()})
       test_utils.assert_trees_all_equal_structs(grad, self.view)
       self.assertIs(value_fn, jnp.sum)
 
-    tx = _masking.masked(
+    tx = optax.masked(
         _read_extra_args(read), self.mask, mask_compatible_extra_args=True
     )
     tx.update(
@@ -93,14 +91,14 @@ class MaskedViewTest(parameterized.TestCase):
       self.assertIs(grad, self.grads)
       self.assertIs(value_fn, jnp.sum)
 
-    tx = _masking.masked(_read_extra_args(read), self.mask)
+    tx = optax.masked(_read_extra_args(read), self.mask)
     state = tx.init(self.params)
     tx.update(self.grads, state, grad=self.grads, value_fn=jnp.sum)
 
   def test_params_are_none_where_updates_are(self):
     params = {'a': jnp.arange(3.0), 'b': jnp.ones(2), 'n': jnp.asarray(1)}
     updates = {'a': jnp.ones(3), 'b': jnp.ones(2), 'n': None}
-    expected = {'a': params['a'], 'b': _masking.MaskedNode(), 'n': None}
+    expected = {'a': params['a'], 'b': optax.MaskedNode(), 'n': None}
     value_fn = lambda p: jnp.sum(p['a']) + jnp.sum(p['b']) + p['n']
 
     def read(params, grad, value_fn, **_):
@@ -112,9 +110,7 @@ class MaskedViewTest(parameterized.TestCase):
     for n in (True, None):
       mask = {'a': True, 'b': False, 'n': n}
       self.params = params | {'n': params['n'] if n else None}
-      self._update(
-          read, mask, updates, params, grad=updates, value_fn=value_fn
-      )
+      self._update(read, mask, updates, params, grad=updates, value_fn=value_fn)
 
   def test_lbfgs_with_a_mask_of_all(self):
     """A mask that leaves nothing out changes nothing, not even the jaxpr."""
@@ -129,7 +125,7 @@ class MaskedViewTest(parameterized.TestCase):
           )
       )
 
-    tx = alias.lbfgs()
+    tx = optax.lbfgs()
     jaxpr = make_jaxpr(tx)
     mask = jax.tree.map(lambda _: True, self.params)
-    self.assertEqual(make_jaxpr(_masking.masked(tx, mask)), jaxpr)
+    self.assertEqual(make_jaxpr(optax.masked(tx, mask)), jaxpr)

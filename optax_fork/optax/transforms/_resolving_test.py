@@ -11,10 +11,8 @@ from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 import numpy as np
-from optax._src import base
+import optax
 from optax._src import test_utils
-from optax.transforms import _freezing
-from optax.transforms import _masking
 from optax.transforms import _resolving
 
 
@@ -94,7 +92,7 @@ class MaskCallableTest(parameterized.TestCase):
       ('module_with_static_field', _NdimMask(None, 1), True),
       ('bound_method', _NdimMask(1).__call__, True),
       ('module', _Module(True, False), False),
-      ('module_all_masked', _Module(_masking.MaskedNode(), None), False),
+      ('module_all_masked', _Module(optax.MaskedNode(), None), False),
       ('module_of_callables', _Module(abs, abs), False),
       ('module_with_other_static_data', _Module(True, False, 'other'), False),
       ('bool', True, False),
@@ -107,7 +105,7 @@ class MaskCallableTest(parameterized.TestCase):
     self.assertIs(_resolving.mask_callable(mask, params), expected)
 
   def test_module_without_leaves_is_a_mask(self):
-    params = _Module(_masking.MaskedNode(), None)
+    params = _Module(optax.MaskedNode(), None)
     self.assertFalse(_resolving.mask_callable(params, params))
 
   @parameterized.named_parameters(
@@ -159,7 +157,7 @@ class ResolveTest(parameterized.TestCase):
     self.assertEqual({type(leaf) for leaf in jax.tree.leaves(result)}, {bool})
 
   def test_masked_params(self):
-    node = _masking.MaskedNode()
+    node = optax.MaskedNode()
     for mask in (_Module(node, None), _Module(node, True)):
       params = jax.tree.map(jnp.asarray, mask)
       result = _resolving.resolve_mask(mask, params)
@@ -192,7 +190,7 @@ class ResolveTest(parameterized.TestCase):
       ('too_deep', {'a': {'b': (True, False)}},
        r"mask\(params\)\['a'\]\['b'\] is .*, but the params have float32\[3\]"),
       ('none_for_a_leaf', {'a': {'b': None}}, r"\['a'\]\['b'\] is None"),
-      ('masked_leaf', {'a': {'b': _masking.MaskedNode()}}, 'MaskedNode'),
+      ('masked_leaf', {'a': {'b': optax.MaskedNode()}}, 'MaskedNode'),
   )
   def test_not_a_prefix(self, mask, message):
     params = {'a': {'b': jnp.ones(3)}}
@@ -239,7 +237,7 @@ class ResolveTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, message):
       _resolving.resolve_mask(mask, params)
     with self.assertRaisesRegex(ValueError, message):
-      _masking.masked(base.identity(), mask).init(params)
+      optax.masked(optax.identity(), mask).init(params)
 
   @parameterized.named_parameters(
       ('string', 'False', "'False' of type str"),
@@ -269,8 +267,7 @@ class ResolveTest(parameterized.TestCase):
   def test_traced_mask(self):
     params = {'a': jnp.ones(3)}
     for arg in (
-        lambda p: {'a': p['a'].sum() > 0},
-        jax.jit(lambda _: {'a': True}),
+        lambda p: {'a': p['a'].sum() > 0}, jax.jit(lambda _: {'a': True})
     ):
       message = r"mask\(params\)\['a'\] is .*: masks are static.*traced"
       with self.assertRaisesRegex(ValueError, message) as context:
@@ -321,8 +318,7 @@ class ResolveTest(parameterized.TestCase):
       _resolving.resolve_mask(mask, params)
 
   @parameterized.named_parameters(
-      ('tree', lambda tree: tree),
-      ('function', lambda tree: lambda _: tree),
+      ('tree', lambda tree: tree), ('function', lambda tree: lambda _: tree)
   )
   def test_is_leaf_and_leaf_fn(self, make_arg):
     params = _Module(jnp.ones((2, 3)), {'c': jnp.ones((3, 4))})
@@ -351,11 +347,11 @@ class ResolveTest(parameterized.TestCase):
   @parameterized.parameters({}, {'freeze_mask': True, 'train_mask': True})
   def test_exactly_one_mask_says_what_is_frozen(self, **masks):
     with self.assertRaisesRegex(TypeError, 'exactly one'):
-      _freezing.selective_transform(base.identity(), **masks)
+      optax.selective_transform(optax.identity(), **masks)
 
   @parameterized.parameters('freeze_mask', 'train_mask')
   def test_wrong_leaf_of_what_is_frozen(self, name):
     mask, params = {'a': True, 'b': 'no'}, {'a': jnp.ones(1), 'b': jnp.ones(2)}
-    tx = _freezing.selective_transform(base.identity(), **{name: mask})
+    tx = optax.selective_transform(optax.identity(), **{name: mask})
     with self.assertRaisesRegex(ValueError, rf"{name}\['b'\] is 'no'"):
       tx.init(params)

@@ -8,13 +8,8 @@ import pathlib
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
-from optax._src import alias
-from optax._src import base
-from optax._src import linesearch
+import optax
 from optax._src.models import callbacks
-from optax._src import wrappers
-from optax.transforms import _combining
-from optax.transforms import _masking
 
 
 class CallbacksTest(parameterized.TestCase):
@@ -22,7 +17,7 @@ class CallbacksTest(parameterized.TestCase):
   def test_functions_that_optax_takes_in_update_are_known(self):
     """Their names decide what gets the full params."""
     found = set()
-    for path in pathlib.Path(base.__file__).parents[1].rglob('*.py'):
+    for path in pathlib.Path(optax.__file__).parent.rglob('*.py'):
       for node in ast.walk(ast.parse(path.read_text('utf-8'))):
         name = getattr(node, 'name', '')
         if isinstance(node, ast.FunctionDef) and name.endswith('update_fn'):
@@ -32,9 +27,9 @@ class CallbacksTest(parameterized.TestCase):
 
   def test_value_from_state_beside_a_python_float(self):
     params = {'a': jnp.ones(2), 'b': 2.0}
-    tx = linesearch.scale_by_backtracking_linesearch(5, store_grad=True)
+    tx = optax.scale_by_backtracking_linesearch(5, store_grad=True)
     fn = lambda params: jnp.sum(params['a'] ** 2) + params['b'] ** 2
-    value, grad = linesearch.value_and_grad_from_state(fn)(
+    value, grad = optax.value_and_grad_from_state(fn)(
         params, state=tx.init(params)
     )
     self.assertEqual(value, 6.0)
@@ -44,13 +39,13 @@ class CallbacksTest(parameterized.TestCase):
   def test_value_of_another_dtype_than_in_the_state(self, **aux):
     """As of float64 data, where JAX only says that branches differ."""
     params = jnp.ones(2)
-    tx = linesearch.scale_by_zoom_linesearch(5, **aux)
+    tx = optax.scale_by_zoom_linesearch(5, **aux)
 
     def fn(params):
       value = jnp.sum(params**2).astype(jnp.float16)
       return (value, 0.0) if aux else value
 
-    evaluate = linesearch.value_and_grad_from_state(fn, has_aux=bool(aux))
+    evaluate = optax.value_and_grad_from_state(fn, has_aux=bool(aux))
     with self.assertRaisesRegex(TypeError, 'float16.*float32.*cast the data'):
       evaluate(params, state=tx.init(params))
 
@@ -75,17 +70,17 @@ def _search(name='value_fn'):
       extra_args[name](params)
     return updates, state
 
-  return base.GradientTransformationExtraArgs(base.init_empty_state, update_fn)
+  return optax.GradientTransformationExtraArgs(lambda params: (), update_fn)
 
 
 def _masked(*names):
-  return _masking.masked(_search(), _only(*names))
+  return optax.masked(_search(), _only(*names))
 
 
 def _partition(make_a, make_b, labels=None):
   labels = labels or {'a': 'a', 'b': 'b', 'c': 'c'}
-  rest = base.identity()
-  return _combining.partition({'a': make_a(), 'b': make_b(), 'c': rest}, labels)
+  rest = optax.identity()
+  return optax.partition({'a': make_a(), 'b': make_b(), 'c': rest}, labels)
 
 
 def _descend_by_blocks():
@@ -99,46 +94,42 @@ def _descend_by_blocks():
       new = new | {name: new[name] - found[name]}
     return jax.tree.map(jnp.subtract, new, params), state
 
-  return base.GradientTransformationExtraArgs(base.init_empty_state, update_fn)
+  return optax.GradientTransformationExtraArgs(lambda params: (), update_fn)
 
 
 def _finite(tx):
-  return wrappers.apply_if_finite(tx, 2)
+  return optax.apply_if_finite(tx, 2)
 
 
 _TWO = {
     'labels': lambda: _partition(_search, _search),
-    'masks': lambda: _combining.chain(_masked('a'), _masked('b')),
-    'overlap': lambda: _combining.chain(_masked('a', 'c'), _masked('b', 'c')),
-    'third': lambda: _combining.chain(
-        _masked('b'), _masked('a', 'b'), _masked('b')
-    ),
-    'nested': lambda: _masking.masked(
+    'masks': lambda: optax.chain(_masked('a'), _masked('b')),
+    'overlap': lambda: optax.chain(_masked('a', 'c'), _masked('b', 'c')),
+    'third': lambda: optax.chain(_masked('b'), _masked('a', 'b'), _masked('b')),
+    'nested': lambda: optax.masked(
         _partition(_search, _search), _only('a', 'b')
     ),
     'in_a_label': lambda: _partition(
         _search, lambda: _masked('b'), {'a': 'a', 'b': 'b', 'c': 'b'}
     ),
-    'wrapped': lambda: _finite(
-        _partition(_search, lambda: _finite(_search()))
-    ),
+    'wrapped': lambda: _finite(_partition(_search, lambda: _finite(_search()))),
 }
 _ONE = {
-    'one_label': lambda: _partition(_search, base.identity),
-    'nested': lambda: _masking.masked(
-        _partition(_search, base.identity), _only('a', 'b')
+    'one_label': lambda: _partition(_search, optax.identity),
+    'nested': lambda: optax.masked(
+        _partition(_search, optax.identity), _only('a', 'b')
     ),
-    'around_directions': lambda: _combining.chain(
-        _partition(base.identity, base.identity), _search()
+    'around_directions': lambda: optax.chain(
+        _partition(optax.identity, optax.identity), _search()
     ),
     'label_without_params': lambda: _partition(
         _search, _search, {'a': 'a', 'b': 'a', 'c': 'c'}
     ),
-    'same_part': lambda: _combining.chain(_masked('a'), _masked('a')),
-    'larger': lambda: _combining.chain(_masked('a'), _masked('a', 'b')),
-    'all': lambda: _combining.chain(_masked('a'), _search()),
+    'same_part': lambda: optax.chain(_masked('a'), _masked('a')),
+    'larger': lambda: optax.chain(_masked('a'), _masked('a', 'b')),
+    'all': lambda: optax.chain(_masked('a'), _search()),
     'blocks': _descend_by_blocks,
-    'values': lambda: _partition(alias.polyak_sgd, alias.polyak_sgd),
+    'values': lambda: _partition(optax.polyak_sgd, optax.polyak_sgd),
     'gradients': lambda: _partition(*[lambda: _search('grad_fn')] * 2),
 }
 

@@ -14,12 +14,11 @@ from unittest import mock
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
-from optax._src import alias
+import optax
 from optax._src.models import nnx_types
 from optax._src import test_utils
 from optax import contrib
 from optax import masks
-from optax.transforms import _masking
 
 
 def _variable_class(name):
@@ -68,7 +67,7 @@ class NnxTypesTest(parameterized.TestCase):
   def test_mask(self, name, in_update, as_function):
     """The optimizer sees variables in init, and values in update."""
     mask = _map_shapes(lambda x: x.ndim > 1, name)
-    tx = alias.adamw(
+    tx = optax.adamw(
         1.0,
         weight_decay=0.5,
         mask=(lambda params: mask) if as_function else mask,
@@ -100,8 +99,8 @@ class NnxTypesTest(parameterized.TestCase):
     )
 
   def test_prefix_of_variables_and_bools(self):
-    tx = _masking.masked(
-        alias.sgd(1.0), {'w': _wrap(True), 'layer': {'b': False, 'c': True}}
+    tx = optax.masked(
+        optax.sgd(1.0), {'w': _wrap(True), 'layer': {'b': False, 'c': True}}
     )
     updates, _ = tx.update(_values(), tx.init(_wrap(_values())))
     self.assertTrue((updates['w'] == -1.0).all())
@@ -111,19 +110,17 @@ class NnxTypesTest(parameterized.TestCase):
     mask = _map_shapes(lambda x: x.ndim > 1)
     with self.assertRaisesRegex(ValueError, r"mask\['layer'\] is .*'d'"):
       other = mask | {'layer': {'b': _wrap(True), 'd': _wrap(True)}}
-      _masking.masked(alias.sgd(1.0), other).init(_values())
+      optax.masked(optax.sgd(1.0), other).init(_values())
     with self.assertRaisesRegex(ValueError, r"mask\['w'\] is 'yes'"):
-      _masking.masked(alias.sgd(1.0), mask | {'w': _wrap('yes')}).init(
-          _values()
-      )
+      optax.masked(optax.sgd(1.0), mask | {'w': _wrap('yes')}).init(_values())
     # Other nodes with one child stand for no leaf.
     with self.assertRaisesRegex(ValueError, r"mask\['w'\] is list"):
-      _masking.masked(alias.sgd(1.0), mask | {'w': [True]}).init(_values())
+      optax.masked(optax.sgd(1.0), mask | {'w': [True]}).init(_values())
 
   def test_join(self):
     """The state of `nnx.Optimizer` has variables of another class."""
     copy = lambda x: _CLASSES['VariableState'](x, 'OptState')
-    zeros, hole = jnp.zeros((2, 2)), copy(_masking.MaskedNode())
+    zeros, hole = jnp.zeros((2, 2)), copy(optax.MaskedNode())
     master = {'w': copy(zeros), 'layer': {'b': hole, 'c': hole}}
     joined = masks.join(master, _wrap(_values()))
     want = _wrap(_values() | {'w': zeros})

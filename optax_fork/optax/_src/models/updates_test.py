@@ -9,11 +9,9 @@ from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 import numpy as np
-from optax._src import alias
+import optax
 from optax._src.models import raw_model_test
 from optax._src import test_utils
-from optax._src import update
-from optax.transforms import _accumulation
 
 # What a raw model has beside arrays.
 _STATIC = ('activation', 'dropout_rate', 'is_training', 'key')
@@ -24,7 +22,7 @@ class RawUpdatesTest(parameterized.TestCase):
   def test_apply_updates_leaves_params_without_updates_alone(self):
     params = {'a': jnp.ones(2), 'b': 3, 'c': [jnp.tanh, None]}
     updates = {'a': None, 'b': None, 'c': [None, None]}
-    new_params = update.apply_updates(params, updates)
+    new_params = optax.apply_updates(params, updates)
     self.assertIs(new_params['a'], params['a'])
     self.assertEqual(new_params['b'], 3)
     self.assertIs(new_params['c'][0], jnp.tanh)
@@ -34,15 +32,15 @@ class RawUpdatesTest(parameterized.TestCase):
     model = raw_model_test.RawModel.create()
     params = jax.tree.map(lambda p: 3 * p, model.params())
     expected = jax.tree.map(lambda p: 2 * p, model.params())
-    result = update.incremental_update(model, params, 0.5)
+    result = optax.incremental_update(model, params, 0.5)
     test_utils.assert_trees_all_close(result, expected)
     # 0.2.8 gives None for what is not trained; it is the model's.
-    result = update.incremental_update(params, model, 0.5)
+    result = optax.incremental_update(params, model, 0.5)
     test_utils.assert_trees_all_close(result.params(), expected)
     for name in _STATIC + ('num_steps',):
       self.assertIs(getattr(result, name), getattr(model, name))
     part = dataclasses.replace(params, bias=None)
-    result = update.incremental_update(part, model, 0.5)
+    result = optax.incremental_update(part, model, 0.5)
     self.assertIs(result.bias, model.bias)
 
   @parameterized.product(is_update_step=[True, False], jit=[True, False])
@@ -56,7 +54,7 @@ class RawUpdatesTest(parameterized.TestCase):
     )
 
     def f(steps):
-      model = update.periodic_update(new, old, steps, 3)
+      model = optax.periodic_update(new, old, steps, 3)
       for name in ('activation', 'dropout_rate', 'is_training'):
         self.assertIs(getattr(model, name), getattr(old, name))
       return model.params(), model.num_steps
@@ -71,39 +69,39 @@ class RawUpdatesTest(parameterized.TestCase):
     model = raw_model_test.RawModel.create()
     params = jax.tree.map(lambda p: 2 * p, model.params())
     with self.subTest('to params'):
-      new_params = update.periodic_update(model, params, 2, 2)
+      new_params = optax.periodic_update(model, params, 2, 2)
       test_utils.assert_trees_all_equal(new_params, model.params())
     with self.subTest('to model'):
-      new_model = update.periodic_update(params, model, 2, 2)
+      new_model = optax.periodic_update(params, model, 2, 2)
       test_utils.assert_trees_all_equal(new_model.params(), params)
       self.assertIs(new_model.num_steps, model.num_steps)
       self.assertIs(new_model.activation, model.activation)
 
   def test_floats_without_arrays_are_the_params(self):
     params, grads = {'rate': 0.5, 'n': 3}, {'rate': 0.8, 'n': 0}
-    tx = alias.adam(0.1)
+    tx = optax.adam(0.1)
     state = tx.init(params)
     self.assertIsNone(state[0].mu['n'])
     for _ in range(3):  # From the first step on, the float is an array.
       updates, new_state = tx.update(grads, state, params)
       self.assertEqual(*map(jax.tree.structure, (state, new_state)))
-      params, state = update.apply_updates(params, updates), new_state
+      params, state = optax.apply_updates(params, updates), new_state
     self.assertLess(params['rate'], 0.3)
 
   def test_periodic_update_of_a_float_that_became_an_array(self):
     old = {'w': jnp.zeros(2), 's': 0.5, 'n': 3}
     new = {'w': jnp.ones(2), 's': jnp.float32(9.0), 'n': 3}
-    self.assertEqual(update.periodic_update(new, old, 2, 2)['s'], 9.0)
+    self.assertEqual(optax.periodic_update(new, old, 2, 2)['s'], 9.0)
 
   def test_incremental_update_of_another_model(self):
     old = {'w': jnp.ones(2), 'f': jnp.tanh}
     with self.assertRaisesRegex(ValueError, 'key'):
-      update.incremental_update(old | {'b': jnp.ones(2)}, old, 0.5)
+      optax.incremental_update(old | {'b': jnp.ones(2)}, old, 0.5)
 
   def test_incremental_update_of_an_array_with_a_float(self):
     old = {'loss': jnp.float32(0), 'w': jnp.zeros(2), 'n': 3}
     new = {'loss': 4.0, 'w': jnp.ones(2), 'n': 3}
-    average = update.incremental_update(new, old, 0.5)
+    average = optax.incremental_update(new, old, 0.5)
     self.assertEqual(average['loss'], 2.0)
 
   @parameterized.parameters(
@@ -124,7 +122,7 @@ class RawUpdatesTest(parameterized.TestCase):
   )
   def test_average_that_stands_still(self, decay, dtype, kept, way):
     params = {'w': jnp.zeros(1), 'b': jnp.zeros(1, dtype)}
-    tx = _accumulation.ema(decay, accumulator_dtype=kept)
+    tx = optax.ema(decay, accumulator_dtype=kept)
     with warnings.catch_warnings(record=True) as caught:
       warnings.simplefilter('always')
       tx.init(params)
@@ -133,11 +131,11 @@ class RawUpdatesTest(parameterized.TestCase):
       self.assertIn(f'accumulator_dtype=jnp.{way}', str(caught[0].message))
 
   def test_traced_decay(self):
-    init = lambda decay: _accumulation.ema(decay).init(jnp.bfloat16(0))
+    init = lambda decay: optax.ema(decay).init(jnp.bfloat16(0))
     with warnings.catch_warnings():
       warnings.simplefilter('error')
       jax.eval_shape(init, 0.999)
 
   def test_periodic_update_none_for_params(self):
     with self.assertRaises(TypeError):
-      update.periodic_update({'b': jnp.ones(2)}, {'b': None}, 1, 1)
+      optax.periodic_update({'b': jnp.ones(2)}, {'b': None}, 1, 1)

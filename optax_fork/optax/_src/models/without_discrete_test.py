@@ -10,29 +10,22 @@ from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 import numpy as np
-from optax._src import alias
-from optax._src import base
-from optax._src import combine
-from optax._src import lookahead as _lookahead
+import optax
 from optax._src.models import raw_model_test
 from optax._src import test_utils
-from optax._src import update
-from optax.transforms import _accumulation
-from optax.transforms import _combining
-from optax.transforms import _masking
 
 _OPTIMIZERS = {
-    'adam': lambda: alias.adam(0.1),
-    'momentum': lambda: alias.sgd(0.1, momentum=0.9),
-    'chain': lambda: combine.chain(base.identity(), alias.adam(0.1)),
-    'masked': lambda: _masking.masked(
-        alias.adam(0.1), {'w': True, 'b': False, 'n': True}
+    'adam': lambda: optax.adam(0.1),
+    'momentum': lambda: optax.sgd(0.1, momentum=0.9),
+    'chain': lambda: optax.chain(optax.identity(), optax.adam(0.1)),
+    'masked': lambda: optax.masked(
+        optax.adam(0.1), {'w': True, 'b': False, 'n': True}
     ),
-    'partition': lambda: _combining.partition(
-        {'x': alias.adam(0.1), 'y': alias.sgd(0.1, momentum=0.9)},
+    'partition': lambda: optax.partition(
+        {'x': optax.adam(0.1), 'y': optax.sgd(0.1, momentum=0.9)},
         {'w': 'x', 'b': 'y', 'n': 'y'},
     ),
-    'multi_steps': lambda: _accumulation.MultiSteps(alias.adam(0.1), 2),
+    'multi_steps': lambda: optax.MultiSteps(optax.adam(0.1), 2),
 }
 _UPDATES = {
     'integers': lambda: jnp.zeros(2, jnp.int32),
@@ -50,7 +43,7 @@ def _train(tx, state, n):
   updates = None
   for _ in range(4):
     updates, state = tx.update(_tree(n), state)
-    params = update.apply_updates(params, updates)
+    params = optax.apply_updates(params, updates)
   return params, updates, state
 
 
@@ -71,7 +64,7 @@ class SetAsideTest(parameterized.TestCase):
 
   def test_integers_without_params(self):
     """Without params, integers are gradients, as in 0.2.8."""
-    tx = alias.sgd(1.0, momentum=0.9)
+    tx = optax.sgd(1.0, momentum=0.9)
     state = tx.init({'w': jnp.ones(2), 'b': jnp.ones(2)})
     grads = {'w': jnp.ones(2), 'b': jnp.array([1, 2])}
     updates, _ = tx.update(grads, state)
@@ -85,7 +78,7 @@ class SetAsideTest(parameterized.TestCase):
 
   def test_python_float_that_the_state_has(self):
     """The float of a raw model is trained if `init` got it as a param."""
-    tx = alias.adam(0.1)
+    tx = optax.adam(0.1)
     model = {'w': jnp.ones(2), 'b': 0.5, 'f': jnp.tanh}
     grads = {'w': jnp.ones(2), 'b': 1.0, 'f': None}
     updates, _ = tx.update(grads, tx.init(model | {'f': None}), model)
@@ -110,7 +103,7 @@ class SetAsideTest(parameterized.TestCase):
           raise TypeError('There is no scale.')
         return cls(*children)
 
-    tx = alias.sgd(0.1, momentum=0.9)
+    tx = optax.sgd(0.1, momentum=0.9)
     params = {'layer': Scaled(jnp.ones(2), 0.5), 'n': 3}
     grads = {'layer': Scaled(jnp.ones(2), 1.0), 'n': 0}
     updates, _ = tx.update(grads, tx.init(params), params)
@@ -123,33 +116,31 @@ class SetAsideTest(parameterized.TestCase):
     number = type('Number', (), {method: lambda self, *_: np.ones(2)})()
     params = {'w': jnp.ones(2), 'o': number, 'f': jnp.tanh}
     grads = {'w': jnp.ones(2), 'o': jnp.ones(2), 'f': None}
-    tx = alias.sgd(0.5)
+    tx = optax.sgd(0.5)
     updates, _ = tx.update(grads, tx.init(params), params)
     self.assertEqual(updates['o'].tolist(), [-0.5, -0.5])
 
   @parameterized.parameters(*_UPDATES)
   def test_pair_of_params(self, kind):
-    params = _lookahead.LookaheadParams.init_synced(_tree(jnp.array([3, 4])))
-    tx = combine.chain(
-        base.identity(), _lookahead.lookahead(alias.sgd(0.1), 2, 0.5)
-    )
+    params = optax.LookaheadParams.init_synced(_tree(jnp.array([3, 4])))
+    tx = optax.chain(optax.identity(), optax.lookahead(optax.sgd(0.1), 2, 0.5))
     grads = _tree(_UPDATES[kind]())
     updates, _ = tx.update(grads, tx.init(params), params)
     self.assertIs(updates.fast['n'], grads['n'])
     self.assertIs(updates.slow['n'], grads['n'])
-    new_params = update.apply_updates(params, updates)
+    new_params = optax.apply_updates(params, updates)
     np.testing.assert_array_equal(new_params.fast['n'], [3, 4])
     np.testing.assert_allclose(updates.fast['b'], [-0.1, -0.1])
 
   def test_function_as_an_update(self):
     model = {'w': jnp.ones(2), 'f': jnp.tanh}
-    tx = alias.sgd(0.1)
+    tx = optax.sgd(0.1)
     with self.assertRaises(TypeError):
       tx.update(model, tx.init(model), model)
 
   def test_params_that_are_none(self):
     """What was filtered by hand has no update: `update` fails as before."""
-    tx = alias.adam(0.1)
+    tx = optax.adam(0.1)
     params = _tree(None)
     with self.assertRaises((TypeError, ValueError)):
       tx.update(_tree(jnp.zeros(2, jnp.int32)), tx.init(params), params)
@@ -160,14 +151,14 @@ class SetAsideTest(parameterized.TestCase):
       del params
       return updates, (state, updates)
 
-    tx = base.GradientTransformation(base.init_empty_state, update_fn)
+    tx = optax.GradientTransformation(optax.init_empty_state, update_fn)
     params, grads = _tree(jnp.array([3, 4])), _tree(jnp.zeros(2, jnp.int32))
     updates, state = tx.update(grads, tx.init(params), params)
     self.assertIs(updates['n'], grads['n'])
     self.assertIsNone(state[1]['n'])
 
   def test_updates_of_another_structure(self):
-    tx = base.stateless(lambda updates, params: (updates['w'], updates['n']))
+    tx = optax.stateless(lambda updates, params: (updates['w'], updates['n']))
     params, grads = _tree(jnp.array([3, 4])), _tree(jnp.zeros(2, jnp.int32))
     updates, _ = tx.update(grads, tx.init(params), params)
     self.assertEqual(updates, (grads['w'], None))
@@ -175,18 +166,18 @@ class SetAsideTest(parameterized.TestCase):
   def test_init_warns_of_python_floats_that_are_left_out(self):
     params = {'w': jnp.ones(2), 'n': 3, 'rates': [0.5]}
     with self.assertWarnsRegex(UserWarning, "no state for 0.5 at 'rates/0'"):
-      alias.adam(0.1).init(params)
+      optax.adam(0.1).init(params)
     with warnings.catch_warnings():
       warnings.simplefilter('error')
-      alias.adam(0.1).init({'w': jnp.ones(2), 'rates': [0.5]})
-      alias.adam(0.1).init({'n': 3, 'rates': [0.5]})  # It is a param.
+      optax.adam(0.1).init({'w': jnp.ones(2), 'rates': [0.5]})
+      optax.adam(0.1).init({'n': 3, 'rates': [0.5]})  # It is a param.
       # What a module has is a setting.
       model = raw_model_test.RawModel.create()
-      alias.adam(0.1).init(dataclasses.replace(model, dropout_rate=[0.1]))
+      optax.adam(0.1).init(dataclasses.replace(model, dropout_rate=[0.1]))
 
   @parameterized.parameters(
-      _accumulation.skip_not_finite,
-      functools.partial(_accumulation.skip_large_updates, max_squared_norm=9),
+      optax.skip_not_finite,
+      functools.partial(optax.skip_large_updates, max_squared_norm=9),
   )
   def test_updates_of_integers_do_not_decide_to_skip(self, should_skip):
     zero = np.zeros((), jax.dtypes.float0)
