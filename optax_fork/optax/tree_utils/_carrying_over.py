@@ -142,13 +142,20 @@ def _have_no_keys(*nodes: Any) -> bool:
 
 def _take(old: Any, new: Any) -> Any:
   """Gets an array in the precision of the new one, or None if they differ."""
+  is_static = lambda x: callable(x) or isinstance(x, str)
+  if is_static(old) or is_static(new):  # As in an average of a raw model.
+    return old if is_static(new) and old == new else None
   (was, shape), (dtype, wanted) = map(tree_differences.kind, (old, new))
-  kinds = jnp.floating, jnp.complexfloating, jnp.integer
+  kinds = (
+      jnp.floating, jnp.complexfloating, jnp.signedinteger, jnp.unsignedinteger
+  )
   is_cast = any(all(jnp.issubdtype(x, k) for x in (was, dtype)) for k in kinds)
-  if is_cast and jnp.issubdtype(dtype, jnp.inexact):
+  if is_cast:
     # In float16, large moments would become infinite, and small ones 0.
-    most = lambda x: jnp.finfo(x).maxexp
-    is_cast = most(dtype) >= min(most(was), most(jnp.float32))
+    is_inexact = jnp.issubdtype(dtype, jnp.inexact)
+    most = lambda x: jnp.finfo(x).maxexp if is_inexact else jnp.iinfo(x).max
+    wide = jnp.float32 if is_inexact else jnp.int32
+    is_cast = most(dtype) >= min(most(was), most(wide))
   if shape != wanted or was != dtype and not is_cast:
     return None
   return old if was == dtype else jnp.asarray(old, dtype)

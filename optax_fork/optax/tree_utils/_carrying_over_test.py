@@ -240,6 +240,21 @@ class CarryOverTest(parameterized.TestCase):
       with self.assertRaisesRegex(ValueError, r"'0/mu/body'.* float16\[2, "):
         optax.tree.carry_over(init(dtype), init(jnp.float16))
 
+  @parameterized.parameters((jnp.int16, jnp.int8), (jnp.int8, jnp.uint32))
+  def test_an_integer_cannot_hold_what_others_do(self, old, new):
+    with self.assertRaisesRegex(ValueError, 'so nothing goes on'):
+      optax.tree.carry_over(_Wrapper(old(3), ()), _Wrapper(new(0), ()))
+
+  def test_functions(self):
+    """They are in an average of a raw model."""
+    old, new, other = (
+        _Wrapper([fn, jnp.full(2, n)], ())
+        for n, fn in enumerate((jnp.sin, jnp.sin, jnp.cos))
+    )
+    self.assertIs(optax.tree.carry_over(old, new).state.number[1], old.number[1])
+    with self.assertRaisesRegex(ValueError, 'so nothing goes on'):
+      optax.tree.carry_over(old, other)
+
   def test_models_of_other_classes(self):
     fields = {'__annotations__': {'third': Any}, '__module__': 'mine'}
     other = type('Other', (_Net,), fields)

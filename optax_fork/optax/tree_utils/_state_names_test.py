@@ -9,19 +9,7 @@ from absl.testing import absltest
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
-from optax import tree
-from optax._src import alias
-from optax._src import base
-from optax._src import combine
-from optax._src import linesearch
-from optax._src import transform
-from optax.contrib import _muon
-from optax.contrib import _reduce_on_plateau
-from optax.contrib import _schedule_free
-from optax.schedules import _inject
-from optax.transforms import _accumulation
-from optax.transforms import _combining
-from optax.transforms import _masking
+import optax
 from optax.tree_utils import _state_names
 
 
@@ -36,7 +24,7 @@ class _Keyless(dict):
     return cls(zip(keys, children))
 
 
-_PLATEAU = _reduce_on_plateau.reduce_on_plateau()
+_PLATEAU = optax.contrib.reduce_on_plateau()
 _Sized = collections.namedtuple('_Sized', 'count', module='mine')
 
 
@@ -49,19 +37,19 @@ class StateNamesTest(absltest.TestCase):
   def test_name_that_is_not_there(self):
     """In 0.2.8, the message holds the whole state."""
     params = {'w': jnp.ones((40, 40))}
-    state = alias.adam(0.1).init(params)
-    self.assertIsNone(tree.get(state, 'momentum'))
+    state = optax.adam(0.1).init(params)
+    self.assertIsNone(optax.tree.get(state, 'momentum'))
     for args in ((), (lambda path, value: False,)):
       with self.assertRaises(KeyError) as raised:
-        tree.set(state, *args, momentum=1)
+        optax.tree.set(state, *args, momentum=1)
       names = "'ScaleByAdamState', 'count', 'mu', 'nu', 'w', 'EmptyState'"
       self.assertIn(names, str(raised.exception))
       self.assertLess(len(str(raised.exception)), 250)
 
   def test_name_that_is_there_twice(self):
-    state = (alias.adam(0.1).init(jnp.ones(2)),) * 2
+    state = (optax.adam(0.1).init(jnp.ones(2)),) * 2
     with self.assertRaises(KeyError) as raised:
-      tree.get(state, 'count')
+      optax.tree.get(state, 'count')
     self.assertIn('[0][0]ScaleByAdamState.count, [1]', str(raised.exception))
 
   def test_many_names(self):
@@ -72,41 +60,43 @@ class StateNamesTest(absltest.TestCase):
     fn = lambda x: (jnp.sum(x**2), {'aux': x[0], 'value': x, 'count': 2.0})
     params = jnp.arange(1.0, 4)
     aux_like = jax.eval_shape(fn, params)[1]
-    solver = linesearch.scale_by_zoom_linesearch(
+    solver = optax.scale_by_zoom_linesearch(
         5, has_aux=True, aux_like=aux_like
     )
     state = solver.init(params)
-    value_and_grad = linesearch.value_and_grad_from_state(fn, has_aux=True)
+    value_and_grad = optax.value_and_grad_from_state(fn, has_aux=True)
     (value, aux), grad = value_and_grad(params, state=state)
     _, state = solver.update(
         grad, state, params, value=value, aux=aux, grad=grad, value_fn=fn
     )
-    self.assertEqual(set(tree.get(state, 'aux')), {'aux', 'value', 'count'})
-    self.assertEqual(jnp.shape(tree.get(state, 'value')), ())
-    new = tree.set(state, aux={'aux': 1, 'value': 2, 'count': 3})
-    self.assertEqual(tree.get(new, 'aux')['count'], 3)
+    aux = optax.tree.get(state, 'aux')
+    self.assertEqual({*aux}, {'aux', 'value', 'count'})
+    self.assertEqual(jnp.shape(optax.tree.get(state, 'value')), ())
+    new = optax.tree.set(state, aux={'aux': 1, 'value': 2, 'count': 3})
+    self.assertEqual(optax.tree.get(new, 'aux')['count'], 3)
 
   def test_state_of_another_class_with_this_name(self):
     """The class decides, not its name."""
     other = collections.namedtuple('LinesearchAuxState', ('aux', 'search'))
     state = {'x': other(aux={'count': 1}, search=2)}
-    self.assertEqual(tree.get(state, 'count'), 1)
-    found = tree.set(state, count=3)['x']
+    self.assertEqual(optax.tree.get(state, 'count'), 1)
+    found = optax.tree.set(state, count=3)['x']
     self.assertEqual(found.aux, {'count': 3})
 
   def test_keys_that_do_not_sort(self):
     """JAX cannot flatten such a dict, but Optax stops at one with the name."""
     state = [{'a': {'a': 1, 2: 3}, 2: 4}]
-    found = [value for _, value in tree.get_all_with_path(state, 'a')]
+    found = [value for _, value in optax.tree.get_all_with_path(state, 'a')]
     self.assertEqual(found, [{'a': 1, 2: 3}, 1])
-    self.assertEqual(tree.get([{'a': 1, 2: 3}], 'a'), 1)
-    self.assertEqual(tree.set(state, a=6), [{'a': 6, 2: 4}])
+    self.assertEqual(optax.tree.get([{'a': 1, 2: 3}], 'a'), 1)
+    self.assertEqual(optax.tree.set(state, a=6), [{'a': 6, 2: 4}])
     with self.assertRaisesRegex(KeyError, "'a', '2'"):
-      tree.set(state, lambda path, value: False, a=6)
+      optax.tree.set(state, lambda path, value: False, a=6)
 
   def test_path_through_nodes_of_every_kind(self):
     node = jax.tree_util.Partial(len, [{'x': 1}], y=_Keyless(z={'x': 2}))
-    found = tree.get_all_with_path({'a': node, 'b': (None, {'x': 3})}, 'x')
+    tree = {'a': node, 'b': (None, {'x': 3})}
+    found = optax.tree.get_all_with_path(tree, 'x')
     self.assertEqual([value for _, value in found], [1, 2, 3])
 
 
@@ -115,34 +105,34 @@ class ScheduleTest(parameterized.TestCase):
 
   @parameterized.named_parameters(
       ('alone', lambda tx: tx),
-      ('chain', lambda tx: combine.chain(transform.scale(1.0), tx)),
-      ('masked', lambda tx: _masking.masked(tx, True)),
-      ('partition', lambda tx: _combining.partition({'x': tx}, 'x')),
-      ('multi_steps', lambda tx: _accumulation.MultiSteps(tx, 2)),
-      ('inject', lambda tx: _inject.inject_hyperparams(lambda b: tx)(0.5)),
+      ('chain', lambda tx: optax.chain(optax.scale(1.0), tx)),
+      ('masked', lambda tx: optax.masked(tx, True)),
+      ('partition', lambda tx: optax.partition({'x': tx}, 'x')),
+      ('multi_steps', lambda tx: optax.MultiSteps(tx, 2)),
+      ('inject', lambda tx: optax.inject_hyperparams(lambda b: tx)(0.5)),
   )
   def test_number_under_a_wrapper(self, wrap):
     params = jnp.ones(2)
-    optimizer = wrap(_inject.inject_hyperparams(alias.sgd)(
+    optimizer = wrap(optax.inject_hyperparams(optax.sgd)(
         lambda count: 0.5 / (count + 1), momentum=0.9
     ))  # fmt: skip
     state = optimizer.init(params)
-    self.assertEqual(tree.get(state, 'learning_rate'), 0.5)
+    self.assertEqual(optax.tree.get(state, 'learning_rate'), 0.5)
     for _ in range(4):
       _, state = optimizer.update(params, state, params)
     is_array = lambda path, value: isinstance(value, jax.Array)
-    wanted = tree.get(state, 'learning_rate', filtering=is_array)
-    self.assertEqual(tree.get(state, 'learning_rate'), wanted)
+    wanted = optax.tree.get(state, 'learning_rate', filtering=is_array)
+    self.assertEqual(optax.tree.get(state, 'learning_rate'), wanted)
     self.assertLess(wanted, 0.5)
-    self.assertLen(tree.get_all_with_path(state, 'learning_rate'), 2)
+    self.assertLen(optax.tree.get_all_with_path(state, 'learning_rate'), 2)
     with self.assertRaisesRegex(ValueError, "'learning_rate' follows a sched"):
-      tree.set(state, learning_rate=0.1, momentum=0.8)
-    state = tree.set(state, momentum=0.8)
-    self.assertEqual(tree.get(state, 'momentum'), 0.8)
+      optax.tree.set(state, learning_rate=0.1, momentum=0.8)
+    state = optax.tree.set(state, momentum=0.8)
+    self.assertEqual(optax.tree.get(state, 'momentum'), 0.8)
 
   @parameterized.parameters(
       lambda tx: tx,
-      lambda tx: _masking.masked(tx, True),
+      lambda tx: optax.masked(tx, True),
       # A node that is neither a tuple nor a dict, as a user's state may be.
       lambda tx: tx._replace(init=lambda params: jax.tree_util.Partial(
           len, tx.init(params)
@@ -150,39 +140,42 @@ class ScheduleTest(parameterized.TestCase):
   )  # fmt: skip
   def test_every_count_is_set(self, wrap):
     """In 0.2.8, only the outermost, which nothing reads."""
-    tx = _inject.inject_hyperparams(lambda rate, inner: transform.scale(
+    tx = optax.inject_hyperparams(lambda rate, inner: optax.scale(
         rate
     )._replace(init=wrap(inner).init))(
-        lambda count: 0.1, alias.adam(0.1)
+        lambda count: 0.1, optax.adam(0.1)
     )  # fmt: skip
     state = tx.init({'w': jnp.ones(2)})
-    get = lambda state: [x for _, x in tree.get_all_with_path(state, 'count')]
-    self.assertEqual(get(tree.set(state, count=4)), [4, 4, 4])
+    find = optax.tree.get_all_with_path
+    get = lambda state: [x for _, x in find(state, 'count')]
+    self.assertEqual(get(optax.tree.set(state, count=4)), [4, 4, 4])
     of_schedule = lambda path, _: 'hyperparams_states' in str(path)
-    self.assertEqual(get(tree.set(state, of_schedule, count=4)), [0, 4, 0])
+    state = optax.tree.set(state, of_schedule, count=4)
+    self.assertEqual(get(state), [0, 4, 0])
 
   @parameterized.parameters('count', 'mu')
   def test_param_with_the_name_of_a_field(self, name):
     """Deep in the moments, it is not set along, whatever a filter says."""
     params = {'net': {name: {name: jnp.ones(2)}}}
-    state = alias.adam(0.1).init(params)
+    state = optax.adam(0.1).init(params)
     in_adam = lambda path, _: 'ScaleByAdamState' in str(path)
     of_param = lambda path, _: path[-1] == jax.tree_util.DictKey(name)
     for args in ((), (in_adam,)):
-      new = tree.set(state, *args, **{name: 4})
+      new = optax.tree.set(state, *args, **{name: 4})
       self.assertEqual(new[0], state[0]._replace(**{name: 4}))
-    new = tree.set(state, of_param, **{name: 4})
+    new = optax.tree.set(state, of_param, **{name: 4})
     self.assertEqual(new[0].nu, {'net': {name: 4}})
     self.assertEqual(new[0].count, 0)
 
   @parameterized.named_parameters(
-      ('adam', alias.adam(0.1), '[0].count'),
-      ('plateau', combine.chain(alias.adam(0.1), _PLATEAU), '[1].scale'),
-      ('schedule_free', _schedule_free.schedule_free_adamw(0.1), '.b1'),
-      ('injected', _inject.inject_hyperparams(alias.adam)(0.1),
+      ('adam', optax.adam(0.1), '[0].count'),
+      ('plateau', optax.chain(optax.adam(0.1), _PLATEAU), '[1].scale'),
+      ('zero_nans', optax.chain(optax.zero_nans(), _PLATEAU), '[1].scale'),
+      ('schedule_free', optax.contrib.schedule_free_adamw(0.1), '.b1'),
+      ('injected', optax.inject_hyperparams(optax.adam)(0.1),
        ".hyperparams['b1']"),
-      ('named', combine.named_chain(
-          ('scale', alias.adam(0.1)), ('x', _PLATEAU)), "['x'].scale"),
+      ('named', optax.named_chain(
+          ('scale', optax.adam(0.1)), ('x', _PLATEAU)), "['x'].scale"),
   )  # fmt: skip
   def test_param_with_the_name_of_a_number(self, tx, place):
     """It is not set along, wherever it is."""
@@ -191,17 +184,17 @@ class ScheduleTest(parameterized.TestCase):
     one, two = jnp.ones(()), jnp.ones(2)
     states = [tx.init({name: x, 'net': [{name: x}]}) for x in (one, two)]
     for state in (*states, jax.tree.map(lambda _: 'sharding', states[0])):
-      new = tree.set(state, is_leaf, **{name: 4})
+      new = optax.tree.set(state, is_leaf, **{name: 4})
       pairs = zip(*map(jax.tree_util.tree_leaves_with_path, (state, new)))
       places = [path for (path, x), (_, y) in pairs if x is not y]
       self.assertEqual([*map(jax.tree_util.keystr, places)], [place])
 
   @parameterized.parameters(
-      (alias.adam(0.1), 'count', 'int32'),
-      (_schedule_free.schedule_free_adamw(0.1), 'b1', 'float32'),
+      (optax.adam(0.1), 'count', 'int32'),
+      (optax.contrib.schedule_free_adamw(0.1), 'b1', 'float32'),
       # A number of a user's state in a wrapper.
-      (combine.chain(
-          _masking.masked(base.GradientTransformation(
+      (optax.chain(
+          optax.masked(optax.GradientTransformation(
               lambda params: params[0], lambda grads, state: (grads, state)
           ), True), _PLATEAU), 'scale', 'float32'),
   )  # fmt: skip
@@ -213,69 +206,77 @@ class ScheduleTest(parameterized.TestCase):
     error = rf'float32\[\] at .*Net.{name} and {dtype}\[\] at .*State.{name}'
     for args in ((), (is_array,)):
       with self.assertRaisesRegex(ValueError, error):
-        tree.set(state, *args, **{name: 4})
-    new = tree.set(state, lambda path, _: 'Net' not in str(path), **{name: 4})
+        optax.tree.set(state, *args, **{name: 4})
+    is_other = lambda path, _: 'Net' not in str(path)
+    new = optax.tree.set(state, is_other, **{name: 4})
     self.assertEqual(_integers(new), [4])
+
+  def test_entry_that_may_be_of_a_users_state(self):
+    user = collections.namedtuple('Norm', 'stats', module='mine')
+    state = user({'scale': jnp.ones(())}), _PLATEAU.init(jnp.ones(2))
+    with self.assertRaisesRegex(ValueError, r'at \[0\]Norm.stats\['):
+      optax.tree.set(state, scale=4)
 
   def test_integer_of_a_state_in_a_wrapper(self):
     """It cannot be a param, so it is set."""
-    state = _masking.MaskedState(_Sized(0)), alias.adam(0.1).init(jnp.ones(2))
-    new = tree.set(state, count=4)
+    state = optax.MaskedState(_Sized(0)), optax.adam(0.1).init(jnp.ones(2))
+    new = optax.tree.set(state, count=4)
     self.assertEqual(_integers(new), [4, 4])
 
   def test_states_of_a_class_at_several_depths(self):
-    trace = transform.trace(0.9)
+    trace = optax.trace(0.9)
     mask = {'w': True, 'b': False}
-    tx = combine.chain(trace, _masking.masked(trace, mask))
+    tx = optax.chain(trace, optax.masked(trace, mask))
     state = tx.init({'w': jnp.ones(2), 'b': jnp.ones(1)})
-    found = tree.set(state, TraceState=None)
-    self.assertEqual(found, (None, _masking.MaskedState(None)))
+    found = optax.tree.set(state, TraceState=None)
+    self.assertEqual(found, (None, optax.MaskedState(None)))
 
   def test_one_of_both(self):
     """A filter chooses it, as in 0.2.8."""
-    state = _inject.inject_hyperparams(alias.sgd)(lambda x: x).init(1.0)
+    state = optax.inject_hyperparams(optax.sgd)(lambda x: x).init(1.0)
     for is_one in (
         lambda path, value: isinstance(value, tuple),
         lambda path, value: not isinstance(value, tuple),
     ):
-      found = tree.get(state, 'learning_rate', filtering=is_one)
+      found = optax.tree.get(state, 'learning_rate', filtering=is_one)
       wanted = jax.tree.map(lambda x: x + 3, found)
-      new = tree.set(state, is_one, learning_rate=wanted)
-      is_set = tree.get(new, 'learning_rate', filtering=is_one)
+      new = optax.tree.set(state, is_one, learning_rate=wanted)
+      is_set = optax.tree.get(new, 'learning_rate', filtering=is_one)
       self.assertEqual(is_set, wanted)
 
   def test_two_schedules(self):
-    state = (_inject.inject_hyperparams(alias.sgd)(lambda x: x).init(1.0),) * 2
+    state = (optax.inject_hyperparams(optax.sgd)(lambda x: x).init(1.0),) * 2
     with self.assertRaisesRegex(KeyError, r'0.*params\[.*1.*ms\[[^,]*\. Ch'):
-      tree.get(state, 'learning_rate')
+      optax.tree.get(state, 'learning_rate')
 
   @parameterized.named_parameters(
-      ('inject', _inject.inject_hyperparams(alias.adam)(0.1), 'count', 2),
-      ('schedule', alias.adam(lambda count: 0.1), 'count', 2),
-      ('label', _combining.partition({'x': _muon.muon(0.1)}, 'x'), 'mu', 2),
-      ('labels', _combining.partition(
-          {0: _muon.muon(0.1), 1: alias.adam(0.1)}, {'w': 0, 'b': 1}), 'mu', 1),
+      ('inject', optax.inject_hyperparams(optax.adam)(0.1), 'count', 2),
+      ('schedule', optax.adam(lambda count: 0.1), 'count', 2),
+      ('label', optax.partition({'x': optax.contrib.muon(0.1)}, 'x'), 'mu', 2),
+      ('labels', optax.partition(
+          {0: optax.contrib.muon(0.1), 1: optax.adam(0.1)}, {'w': 0, 'b': 1}
+      ), 'mu', 1),
   )  # fmt: skip
   def test_error_says_how_to_get_one(self, tx, name, count):
     state = tx.init({'w': jnp.ones((2, 2)), 'b': jnp.ones(2)})
     with self.assertRaisesRegex(KeyError, 'multiple values') as error:
-      tree.get(state, name)
+      optax.tree.get(state, name)
     text = error.exception.args[0]
     ways = re.findall(r"`optax.tree.get\(state, '(\w+)'\).(\w+)`", text)
     self.assertLen(ways, count)
     for state_name, field in ways:
       self.assertEqual(field, name)
-      self.assertIn(name, tree.get(state, state_name)._fields)
-    for keys, value in tree.get_all_with_path(state, name):
+      self.assertIn(name, optax.tree.get(state, state_name)._fields)
+    for keys, value in optax.tree.get_all_with_path(state, name):
       path = jax.tree_util.keystr(keys)
       self.assertIn(path, text)
       is_it = lambda p, _, path=path: jax.tree_util.keystr(p) == path
-      self.assertIs(tree.get(state, name, filtering=is_it), value)
+      self.assertIs(optax.tree.get(state, name, filtering=is_it), value)
 
   def test_state_of_another_class_with_these_fields(self):
     fields = ('hyperparams', 'hyperparams_states')
     other = collections.namedtuple('InjectStatefulHyperparamsState', fields)
     state = other({'x': 1}, {'x': 2})
     with self.assertRaises(KeyError):
-      tree.get(state, 'x')
-    self.assertEqual(tree.set(state, x=3), other({'x': 3}, {'x': 3}))
+      optax.tree.get(state, 'x')
+    self.assertEqual(optax.tree.set(state, x=3), other({'x': 3}, {'x': 3}))
