@@ -84,6 +84,8 @@ def choose(
     names: what the values are called.
     get_all: ``optax.tree.get_all_with_path``, which imports this module.
   """
+  if isinstance(filtering, Chosen):  # From `set_below`.
+    return filtering
   chosen = Chosen()
   for name in names:
     found = get_all(state, name, filtering)
@@ -179,10 +181,12 @@ def set_below(
   Returns:
     The node with these values, wherever it has the names.
   """
-  in_node = lambda keys, value: chosen((*path, *keys), value)
-  is_there = lambda name: any(_is_below(p, path) for p in chosen[name])
-  there = {name: x for name, x in values.items() if is_there(name)}
-  return tree_set(node, in_node, **there) if there else node
+  there = Chosen()
+  for name, paths in chosen.items():
+    if below := [p[len(path) :] for p in paths if _is_below(p, path)]:
+      there[name] = below
+  new = {name: values[name] for name in there}
+  return tree_set(node, there, **new) if there else node
 
 
 def _follow(node: Any, path: _Path) -> Iterator[tuple[Optional[str], Any]]:

@@ -217,6 +217,12 @@ class ScheduleTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, r'at \[0\]Norm.stats\['):
       optax.tree.set(state, scale=4)
 
+  def test_params_in_nodes_of_every_kind(self):
+    node = collections.namedtuple('Node', 'params', module='mine')
+    make = lambda x: {'b': x, 'net': [{'b': x}, node({'b': x})]}
+    state = optax.trace(0.9).init(make(jnp.ones(2)))
+    self.assertEqual(optax.tree.set(state, b=4).trace, make(4))
+
   def test_integer_of_a_state_in_a_wrapper(self):
     """It cannot be a param, so it is set."""
     state = optax.MaskedState(_Sized(0)), optax.adam(0.1).init(jnp.ones(2))
