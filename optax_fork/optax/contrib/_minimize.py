@@ -176,7 +176,8 @@ def minimize(
     solver: :func:`optax.lbfgs` by default, with bounds
       :func:`optax.contrib.lbfgsb`. Or another one with a line search, which may
       be wrapped, as in ``optax.masked(optax.lbfgs(), mask)``. Params that its
-      search does not see stay as they are. It searches in each update, so not
+      search does not see stay as they are, and it has to see the others as they
+      are: a change of variables belongs into the loss. It searches in each update, so not
       under :class:`optax.MultiSteps`. In a chain, nothing may change the
       gradient in front of the search, nor the updates behind it.
     gtol: the largest element of the gradient at which to stop.
@@ -294,6 +295,7 @@ def _solve(static, data, gtol, ftol, max_steps):
   whole = views.fill_holes(seen, model)
   make = lambda bounds: solver or _make_solver(bounds, view)
   call = whole_params.FlatParams(whole)
+  call.bounds = []
   with whole_params.running(call):
     found = _search_of(make(bounds).init(whole))
   has_grad = views.is_part_of(found.grad, view)
@@ -303,8 +305,8 @@ def _solve(static, data, gtol, ftol, max_steps):
         ' which part. Solve for that part: `optax.masks.split(params, mask)`.'
     )
   x = _pick(found.grad, seen) if has_grad else seen
-  if bounds is None and call.bounds is not None:
-    bounds = _spread(jax.lax.stop_gradient(call.bounds), x, has_grad)
+  if bounds is None and call.bounds:
+    bounds = _spread(jax.lax.stop_gradient(call.bounds[-1]), x, has_grad)
   if bounds is not None:
     leaves, tree = jax.tree.flatten(x)
     clip = lambda b, p: jnp.clip(p, *b)

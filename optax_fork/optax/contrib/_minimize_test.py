@@ -538,6 +538,16 @@ class DerivativesTest(parameterized.TestCase):
     run = lambda w: minimize(loss, start, w, max_steps=0, **options).params
     np.testing.assert_allclose(jax.jacfwd(run)(0.3), [1, 0], atol=1e-5)
 
+  def test_of_a_solve_inside_of_an_update(self):
+    """The bounds are those of the solve, not of the call around it."""
+    solver = _lbfgsb.lbfgsb(upper=1.0)
+    loss = lambda y: minimize(
+        lambda x: jnp.sum(jnp.cosh(x - y)), jnp.zeros(1), solver=solver
+    ).params.sum()
+    outer = optax.stateless(lambda updates, _: jax.grad(loss)(updates))
+    slopes, _ = outer.update(jnp.array([2.0]), optax.EmptyState())
+    np.testing.assert_allclose(slopes, [0.0], atol=1e-6)
+
   def test_infinite_curvature_at_a_bound_stays_there(self):
     loss = lambda x, w: jnp.power(x[0], 1.5) + x[0] + (x[1] - w) ** 2
     lower = np.array([0.0, -np.inf])

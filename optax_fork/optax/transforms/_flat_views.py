@@ -40,10 +40,11 @@ def take_views(flatten: Callable[..., Any]) -> Callable[..., Any]:
       # The placeholder of `tree_map_params` stands for the vector, too.
       if isinstance(params, _state_utils._ParamsPlaceholder):  # pylint: disable=protected-access
         return inner.init(params)
-      call, *_ = whole_params.calls()
-      known = call.bounds
+      call = whole_params.calls()[-1]
+      call.bounds = call.bounds or []
+      known = len(call.bounds)
       state = init(params) if jax.tree.leaves(params) else inner.init(_empty())
-      if call.bounds is not known and len(_dtypes(params)) > 1:
+      if len(call.bounds) > known and len(_dtypes(params)) > 1:
         raise ValueError(
             'Bounds are those of one vector of the widest dtype, which rounding'
             ' does not keep in the others. Give all params one dtype, or put'

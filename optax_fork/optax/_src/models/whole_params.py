@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import contextlib
 import contextvars
 import functools
-from typing import Any
+from typing import Any, Optional
 
 import jax
 from optax._src.models import leaf_kinds
@@ -30,7 +30,8 @@ class FlatParams:
     treedef: their structure, in which holes are leaves.
     searched: the positions of what masked searches move in this update.
     is_searching: whether a search calls a function of the params.
-    bounds: those of an optimizer within bounds, whose ``init`` was called.
+    bounds: a list for those of optimizers whose ``init`` is called inside, or
+      None if nobody asks.
   """
 
   def __init__(self, params: Any, view: Any = None, is_update: bool = False):
@@ -38,7 +39,7 @@ class FlatParams:
     self.is_update = is_update
     self.searched: set[int] = set()
     self.is_searching = False
-    self.bounds: Any = None
+    self.bounds: Optional[list[Any]] = None
     self._found = {}
 
   @functools.cached_property
