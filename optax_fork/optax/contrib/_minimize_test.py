@@ -540,7 +540,7 @@ class DerivativesTest(parameterized.TestCase):
 
   def test_of_a_solve_inside_of_an_update(self):
     """The bounds are those of the solve, not of the call around it."""
-    solver = _lbfgsb.lbfgsb(upper=1.0)
+    solver = contrib.lbfgsb(upper=1.0)
     loss = lambda y: minimize(
         lambda x: jnp.sum(jnp.cosh(x - y)), jnp.zeros(1), solver=solver
     ).params.sum()
