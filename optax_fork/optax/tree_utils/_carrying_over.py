@@ -82,10 +82,13 @@ def carry_over(old: Any, new: Any) -> CarriedOver:
     parts[max((p for p in parts if path[: len(p)] == p), key=len)].append(path)
   begun = [k for k in parts if any(both.get(path) is None for path in parts[k])]
   is_fresh = lambda path: any(path[: len(place)] == place for place in begun)
-  # A NamedTuple may be a user's state; a model may have a new class.
+  # A NamedTuple may be a user's state. A model may have a new class, but is in
+  # a state of Optax.
   is_named = lambda x: hasattr(x, '_fields') and not views.is_masked(x)
-  for path, x, y in _find_pairs(old, new):
-    is_other = is_named(x) and is_named(y) and type(x) is not type(y)
+  is_own = lambda x: is_named(x) or dataclasses.is_dataclass(x)
+  for path, x, y, is_inside in _find_pairs(old, new):
+    may_be_state = is_named if is_inside else is_own
+    is_other = all(map(may_be_state, (x, y))) and type(x) is not type(y)
     if is_other or not is_fresh(path) and _have_no_keys(x, y):
       raise _is_another(path, x, y)
   if begun and all(map(is_fresh, both)):
@@ -123,13 +126,19 @@ def _find_states(old: Any, new: Any, keys: Any = ()) -> Any:
       yield from places if len(partitions) == 1 else ()
 
 
-def _find_pairs(old: Any, new: Any, keys: Any = ()) -> Any:
-  """Yields the nodes that have one path in both, whatever is around them."""
+def _find_pairs(
+    old: Any, new: Any, keys: Any = (), is_inside: bool = False
+) -> Any:
+  """Yields the nodes that have one path in both, whatever is around them.
+
+  And whether they are inside of a state of Optax.
+  """
   if jax.tree.leaves(old) and jax.tree.leaves(new):
-    yield keys, old, new
+    yield keys, old, new, is_inside
+    is_inside = is_inside or type(new).__module__.startswith('optax.')
     olds, news = (dict(tree_differences.open_node(x)[0]) for x in (old, new))
     for key in [key for key in news if key and key in olds]:
-      yield from _find_pairs(olds[key], news[key], keys + key)
+      yield from _find_pairs(olds[key], news[key], keys + key, is_inside)
 
 
 def _have_no_keys(*nodes: Any) -> bool:

@@ -275,9 +275,9 @@ class CarryOverTest(parameterized.TestCase):
       lambda tx: _labels(optax.chain(optax.clip(1.0), tx)),
       optax.contrib.master_weights,
       # Below what is another model, or in a tree with what is no state.
-      lambda tx: tx._replace(init=lambda p: (
-          _Net if 'Momentum' in str(tx.init(p)) else _Other
-      )(tx.init(p), ())),
+      lambda tx: tx._replace(init=lambda p: optax.MaskedState(
+          (_Net if 'Momentum' in str(tx.init(p)) else _Other)(tx.init(p), ())
+      )),
   )
   def test_states_of_other_classes(self, wrap):
     """A class of a user's is another optimizer, though its fields are alike."""
@@ -290,6 +290,11 @@ class CarryOverTest(parameterized.TestCase):
     self.assertTrue(_is_taken(
         optax.tree.carry_over(old, one.init(_BOTH)).state, old
     ))  # fmt: skip
+
+  def test_states_of_other_classes_in_a_chain(self):
+    old, new = (cls(jnp.ones(2), ()) for cls in (_Net, _Other))
+    with self.assertRaisesRegex(ValueError, "^At '0'.*of another optimizer"):
+      optax.tree.carry_over((old, old), (new, old))
 
   @parameterized.parameters(
       list,
