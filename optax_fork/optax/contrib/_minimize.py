@@ -176,8 +176,7 @@ def minimize(
     solver: :func:`optax.lbfgs` by default, with bounds
       :func:`optax.contrib.lbfgsb`. Or another one with a line search, which may
       be wrapped, as in ``optax.masked(optax.lbfgs(), mask)``. Params that its
-      search does not see stay as they are, and it has to see the others as they
-      are: a change of variables belongs into the loss. It searches in each update, so not
+      search does not see stay as they are. It searches in each update, so not
       under :class:`optax.MultiSteps`. In a chain, nothing may change the
       gradient in front of the search, nor the updates behind it.
     gtol: the largest element of the gradient at which to stop.
@@ -199,8 +198,8 @@ def minimize(
 
   Raises:
     ValueError: if ``params`` has no arrays of floats, or integers beside Python
-      floats in dicts and lists, if bounds don't fit them or come beside a
-      ``solver``, and if the state of the solver does not keep the value and the
+      floats in dicts and lists, if bounds don't fit them, come beside a
+      ``solver`` or beside a transformation that is not of Optax in it, and if the state of the solver does not keep the value and the
       gradient that its search ended with, or those of a part as one vector.
 
   Examples:
@@ -228,8 +227,8 @@ def minimize(
     What the loss reads beside its arguments, such as a global variable or an
     attribute of an object, is read when it compiles. The loss is traced once,
     and compiled three times, for the start and the two phases of a search. If
-    its dtype is not that of the first param, or the solver is flattened, each
-    step evaluates it once more.
+    its dtype is not that of the first param, or the solver is flattened or has a
+    transformation that is not of Optax, each step evaluates it once more.
 
   .. seealso:: :func:`optax.contrib.lbfgsb`, and the thread `optax#1187
     <https://github.com/google-deepmind/optax/issues/1187>`_.
@@ -305,6 +304,12 @@ def _solve(static, data, gtol, ftol, max_steps):
         ' which part. Solve for that part: `optax.masks.split(params, mask)`.'
     )
   x = _pick(found.grad, seen) if has_grad else seen
+  if call.has_users_own and any(b for found in call.bounds for b in found):
+    raise ValueError(
+        'The solver has bounds, and a transformation that is not of Optax,'
+        ' which may change what they are for. Give `lower` and `upper` instead,'
+        ' and put a change of variables into the loss.'
+    )
   if bounds is None and call.bounds:
     bounds = _spread(jax.lax.stop_gradient(call.bounds[-1]), x, has_grad)
   if bounds is not None:
@@ -323,7 +328,9 @@ def _solve(static, data, gtol, ftol, max_steps):
   def run(x, bounds, consts):
     value = lambda x: loss(consts, x)[0]
     solver = make(bounds)
-    return _run(value, x, whole, solver, bounds, stops, callback, has_grad)
+    # What is not of Optax may change variables, or the gradient.
+    is_kept = has_grad and not call.has_users_own
+    return _run(value, x, whole, solver, bounds, stops, callback, is_kept)
 
   run, hidden = _hoist(run, x, bounds, consts)
   solution = jax.custom_jvp(run)
@@ -459,7 +466,7 @@ def _settle(c, gtol, ftol):
   )  # fmt: skip
 
 
-def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
+def _run(loss, x, whole, solver, bounds, stops, callback, is_kept):
   """Runs the loop."""
   gtol, ftol, max_steps = stops
   init = lambda x: solver.init(views.fill_holes(x, whole))
@@ -470,7 +477,7 @@ def _run(loss, x, whole, solver, bounds, stops, callback, has_grad):
   ftol = jnp.finfo(value.dtype).eps if ftol is None else ftol
   zeros = optax.tree.zeros_like(views.get_view(whole))
   # Whether the state has all that a step needs. If not, each is a round.
-  is_kept = has_grad and _search_of(start).value.dtype == value.dtype
+  is_kept = is_kept and _search_of(start).value.dtype == value.dtype
 
   goes_on = lambda c: c.is_known & (c.status == 0) & (c.steps < max_steps)
 

@@ -3,6 +3,7 @@
 """Tests for a whole solve in one call."""
 
 import dataclasses
+import functools
 from typing import Any
 
 from absl.testing import parameterized
@@ -310,6 +311,29 @@ class StopTest(parameterized.TestCase):
     found = minimize(loss, start)
     self.assertEqual(found.status, Status.SMALL_GRADIENT)
     self.assertEqual(found.value, jnp.float32(100.123))
+
+  def test_change_of_variables_by_a_users_wrapper(self):
+    """The gradient that its state holds is that of other variables."""
+    down, up = (functools.partial(optax.tree.scale, x) for x in (1e3, 1e-3))
+
+    def wrap(inner):
+      def update(grad, state, params, *, value, value_fn, **_):
+        updates, state = inner.update(
+            up(grad), state, down(params), value=value, grad=up(grad),
+            value_fn=lambda p: value_fn(up(p)),
+        )  # fmt: skip
+        return up(updates), state
+
+      init = lambda params: inner.init(down(params))
+      tx = optax.GradientTransformationExtraArgs(init, update)
+      return optax.masked(tx, True)
+
+    loss = lambda x: jnp.sum(jnp.cosh(x - jnp.array([1.0, 2.0])))
+    found = minimize(loss, jnp.ones(2) / 2, solver=wrap(optax.lbfgs()))
+    np.testing.assert_allclose(found.params, [1, 2], atol=1e-5)
+    self.assertTrue(found.converged)
+    with self.assertRaisesRegex(ValueError, 'change of variables'):
+      minimize(loss, jnp.ones(2), solver=wrap(contrib.lbfgsb(upper=2.0)))
 
   def test_search_that_fails(self):
     """The gradient tells a lie: nowhere is the loss less than at the start."""

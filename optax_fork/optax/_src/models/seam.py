@@ -80,6 +80,9 @@ def call_init(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
   if view is not params:
     _warn_of_floats(params, view)
     args, kwargs = _replace(_OF_INIT, args, kwargs, {'params': view})
+  if not str(getattr(fn, 'func', fn).__module__).startswith('optax.'):
+    for call in whole_params.calls():
+      call.has_users_own = True
   with whole_params.running(whole_params.FlatParams(params, view)):
     return fn(*args, **kwargs)
 

@@ -30,6 +30,7 @@ class FlatParams:
     treedef: their structure, in which holes are leaves.
     searched: the positions of what masked searches move in this update.
     is_searching: whether a search calls a function of the params.
+    has_users_own: whether an ``init`` that is not Optax's was called inside.
     bounds: a list for those of optimizers whose ``init`` is called inside, or
       None if nobody asks.
   """
@@ -39,6 +40,7 @@ class FlatParams:
     self.is_update = is_update
     self.searched: set[int] = set()
     self.is_searching = False
+    self.has_users_own = False
     self.bounds: Optional[list[Any]] = None
     self._found = {}
 
