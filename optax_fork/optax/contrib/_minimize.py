@@ -266,7 +266,8 @@ def minimize(
   rest = tuple(x if d is None else None for (_, x), d in zip(paths, data))
   # The types, since 1, 1.0 and True are equal, and compile differently.
   static = treedef, rest, tuple(map(type, rest)), has_aux, callback
-  result = _solve(static, data, gtol, ftol, max_steps)
+  with whole_params.running():  # What is around it is another problem.
+    result = _solve(static, data, gtol, ftol, max_steps)
   return result._replace(params=views.fill_holes(result.params, params))
 
 
@@ -361,14 +362,14 @@ def _spread(bounds, x, has_grad):
 
 def _hoist(fn, *args):
   """Gets a function whose first argument is what it closes over, and that."""
-  jaxpr, out = jax.make_jaxpr(fn, return_shape=True)(*args)
+  closed, out = jax.make_jaxpr(fn, return_shape=True)(*args)
+  jaxpr, treedef = closed.jaxpr, jax.tree.structure(out)
 
   def hoisted(consts, *args):
-    closed = core.ClosedJaxpr(jaxpr.jaxpr, consts)
-    leaves = core.jaxpr_as_fun(closed)(*jax.tree.leaves(args))
-    return jax.tree.unflatten(jax.tree.structure(out), leaves)
+    fn = core.jaxpr_as_fun(core.ClosedJaxpr(jaxpr, consts))
+    return jax.tree.unflatten(treedef, fn(*jax.tree.leaves(args)))
 
-  return hoisted, jaxpr.consts
+  return hoisted, closed.consts
 
 
 def _make_solver(bounds, view):

@@ -317,9 +317,9 @@ class StopTest(parameterized.TestCase):
     down, up = (functools.partial(optax.tree.scale, x) for x in (1e3, 1e-3))
 
     def wrap(inner):
-      def update(grad, state, params, *, value, value_fn, **_):
+      def update(updates, state, params, *, value, value_fn, **_):
         updates, state = inner.update(
-            up(grad), state, down(params), value=value, grad=up(grad),
+            up(updates), state, down(params), value=value, grad=up(updates),
             value_fn=lambda p: value_fn(up(p)),
         )  # fmt: skip
         return up(updates), state
@@ -524,7 +524,8 @@ class DerivativesTest(parameterized.TestCase):
     """That of the other is 0, whatever the argument is."""
     loss = lambda p, w: w * p['a'] ** 2 + (p['a'] - 2) ** 2 + p['b'] ** 2
     start = {'a': jnp.ones(()), 'b': jnp.ones(())}
-    slopes = jax.jacrev(lambda w: minimize(loss, start, w).params)(1.0)
+    with jax.checking_leaks():
+      slopes = jax.jacrev(lambda w: minimize(loss, start, w).params)(1.0)
     np.testing.assert_allclose(slopes['a'], -0.5, rtol=1e-5)
     np.testing.assert_allclose(slopes['b'], 0.0, atol=1e-6)
 
@@ -571,6 +572,20 @@ class DerivativesTest(parameterized.TestCase):
     outer = optax.stateless(lambda updates, _: jax.grad(loss)(updates))
     slopes, _ = outer.update(jnp.array([2.0]), optax.EmptyState())
     np.testing.assert_allclose(slopes, [0.0], atol=1e-6)
+
+  def test_bounds_are_made_of_the_params_of_the_solve(self):
+    """An `update` around it has a tree like them."""
+    upper = lambda params: {'a': params['b'], 'b': None}
+    solver = optax.contrib.master_weights(contrib.lbfgsb(upper=upper))
+    solver = optax.masked(solver, {'a': True, 'b': False})
+    start = {'a': jnp.zeros((), jnp.bfloat16), 'b': jnp.ones(())}
+    outer = optax.stateless(lambda updates, _: minimize(
+        lambda params: (params['a'].astype(float) - 5) ** 2, start,
+        solver=solver, gtol=1e-2,
+    ).params)  # fmt: skip
+    grads = {'a': jnp.ones(()), 'b': jnp.full((), 3.0)}
+    updates, _ = outer.update(grads, outer.init(grads), grads)
+    self.assertEqual(updates['a'], 1)
 
   def test_infinite_curvature_at_a_bound_stays_there(self):
     loss = lambda x, w: jnp.power(x[0], 1.5) + x[0] + (x[1] - w) ** 2

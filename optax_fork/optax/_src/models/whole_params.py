@@ -131,9 +131,9 @@ def calls() -> tuple[FlatParams, ...]:
 
 
 @contextlib.contextmanager
-def running(given: FlatParams) -> Iterator[None]:
-  """Remembers the params that ``init`` or ``update`` got while it runs."""
-  token = _CALLS.set((*calls(), given))
+def running(*given: FlatParams) -> Iterator[None]:
+  """Remembers the params that a call got while it runs; without any, none."""
+  token = _CALLS.set((*calls(), *given) if given else ())
   try:
     yield
   finally:
