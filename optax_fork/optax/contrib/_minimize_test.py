@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from optax import contrib
 from optax import masks
-import optax.tree
+import optax
 from scipy import optimize
 
 minimize = contrib.minimize
