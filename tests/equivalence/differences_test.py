@@ -295,18 +295,15 @@ class ViewsTest(parameterized.TestCase):
       optax.tree.vdot(x, y)
 
   @pytest.mark.sent
-  def test_slope_of_many_leaves(self):
+  def test_norm_of_many_leaves(self):
     """In bfloat16, 256 + 1 is 256."""
     grad = [jnp.bfloat16(16.0)] + [jnp.bfloat16(1.0)] * 16
-    missed = []
+    squared = []
     for library in (pristine.load(), optax):
-      search = library.scale_by_backtracking_linesearch(1, slope_rtol=1.0)
-      _, state = search.update(
-          jax.tree.map(jnp.negative, grad), search.init(grad), grad,
-          value=0.0, grad=grad, value_fn=lambda params: jnp.zeros(()),
-      )  # fmt: skip
-      missed.append(state.info.decrease_error / state.learning_rate)
-    self.assertEqual(missed, [256.0, 272.0])
+      tx = library.scale_by_lbfgs(1)
+      updates, _ = tx.update(grad, tx.init(grad), grad)
+      squared.append(jnp.float32(updates[-1]) ** -2)  # By the norm.
+    np.testing.assert_allclose(squared, [256.0, 272.0], rtol=1e-2)
 
   @pytest.mark.sent
   def test_rounding_of_the_zoom_search(self):

@@ -1,6 +1,6 @@
 # Copyright 2026 The Optax masks fork authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of many leaves change inside L-BFGS and its searches, nowhere else.
+"""Sums of many leaves change inside L-BFGS, nowhere else.
 
 L-BFGS adds up the leaves by `numerics.add_up`, which gives what 0.2.8 gives,
 of the same type, to rounding.
