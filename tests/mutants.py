@@ -115,10 +115,8 @@ def _mutants(path: str) -> Iterator[_Mutant]:
 
 def _ours(is_test: bool) -> list[str]:
   """Returns the paths of the modules, or tests, that the release lacks."""
-  release = pin.digests()
   paths = (p.relative_to(_PACKAGES) for p in _PACKAGES.glob('optax/**/*.py'))
-  names = (p.as_posix() for p in paths)
-  ours = (p for p in names if p not in release)
+  ours = {p.as_posix() for p in paths} - pin.digests().keys()
   return sorted(p for p in ours if p.endswith('_test.py') == is_test)
 
 
@@ -167,8 +165,7 @@ def main() -> int:
   parser.add_argument('--seed', type=int, default=random.randrange(10**6))
   parser.add_argument('words', nargs='*', default=[''])
   args = parser.parse_args()
-  paths = _ours(is_test=False)
-  paths = [path for path in paths if any(word in path for word in args.words)]
+  paths = [p for p in _ours(is_test=False) if any(w in p for w in args.words)]
   every = [mutant for path in paths for mutant in _mutants(path)]
   drawn = random.Random(args.seed).sample(every, min(args.count, len(every)))
   print(f'--seed {args.seed}: {len(drawn)} of {len(every)} changes', flush=True)

@@ -199,8 +199,9 @@ def minimize(
   Raises:
     ValueError: if ``params`` has no arrays of floats, or integers beside Python
       floats in dicts and lists, if bounds don't fit them, come beside a
-      ``solver`` or beside a transformation that is not of Optax in it, and if the state of the solver does not keep the value and the
-      gradient that its search ended with, or those of a part as one vector.
+      ``solver``, or are in one beside a transformation that is not of Optax,
+      and if the state of the solver does not keep the value and the gradient
+      that its search ended with, or those of a part as one vector.
 
   Examples:
 
@@ -227,8 +228,8 @@ def minimize(
     What the loss reads beside its arguments, such as a global variable or an
     attribute of an object, is read when it compiles. The loss is traced once,
     and compiled three times, for the start and the two phases of a search. If
-    its dtype is not that of the first param, or the solver is flattened or has a
-    transformation that is not of Optax, each step evaluates it once more.
+    its dtype is not that of the first param, or the solver is flattened, or has
+    a transformation that is not of Optax, each step evaluates it once more.
 
   .. seealso:: :func:`optax.contrib.lbfgsb`, and the thread `optax#1187
     <https://github.com/google-deepmind/optax/issues/1187>`_.

@@ -263,7 +263,7 @@ class StopTest(parameterized.TestCase):
     found = minimize(_rosenbrock, np.array([-1.2, 1.0]), **options)
     self.assertEqual(found.status, status)
     self.assertEqual(found.converged, status != Status.STEPS_USED_UP)
-    self.assertRegex(repr(found), f'{text}.* evaluations, value .* gradient')
+    self.assertRegex(repr(found), f'^{text}.* evaluations, value .* gradient')
     np.testing.assert_array_equal(found.value, _rosenbrock(found.params))
 
   @parameterized.parameters(

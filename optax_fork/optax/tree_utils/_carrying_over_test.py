@@ -251,7 +251,8 @@ class CarryOverTest(parameterized.TestCase):
         _Wrapper([fn, jnp.full(2, n)], ())
         for n, fn in enumerate((jnp.sin, jnp.sin, jnp.cos))
     )
-    self.assertIs(optax.tree.carry_over(old, new).state.number[1], old.number[1])
+    found = optax.tree.carry_over(old, new).state
+    self.assertIs(found.number[1], old.number[1])
     with self.assertRaisesRegex(ValueError, 'so nothing goes on'):
       optax.tree.carry_over(old, other)
 
@@ -295,6 +296,9 @@ class CarryOverTest(parameterized.TestCase):
     old, new = (cls(jnp.ones(2), ()) for cls in (_Net, _Other))
     with self.assertRaisesRegex(ValueError, "^At '0'.*of another optimizer"):
       optax.tree.carry_over((old, old), (new, old))
+
+
+class ErrorsTest(parameterized.TestCase):
 
   @parameterized.parameters(
       list,

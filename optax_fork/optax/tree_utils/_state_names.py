@@ -9,6 +9,7 @@ import itertools
 from typing import Any, Optional
 
 import jax
+import jax.numpy as jnp
 from optax._src import tree_differences
 from optax._src.models import leaf_kinds
 from optax._src.models import views
@@ -130,9 +131,10 @@ def _place(path: _Path, value: Any, state: Any, name: str) -> Optional[str]:
     if kind or place and is_state(child):
       place = None
     node = child
-  is_count = lambda x: (
-      leaf_kinds.is_discrete(x) and getattr(x, 'dtype', type(x)) != bool
+  is_bool = lambda x: (
+      isinstance(x, bool) or getattr(x, 'dtype', None) == jnp.bool_
   )
+  is_count = lambda x: leaf_kinds.is_discrete(x) and not is_bool(x)
   # A class is one of states.
   is_class = type(value).__name__ == name
   if not place or is_class or any(map(is_count, jax.tree.leaves(value))):

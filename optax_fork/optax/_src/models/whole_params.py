@@ -35,12 +35,13 @@ class FlatParams:
       None if nobody asks.
   """
 
+  is_searching = False
+  has_users_own = False
+
   def __init__(self, params: Any, view: Any = None, is_update: bool = False):
     self.params, self.view = params, params if view is None else view
     self.is_update = is_update
     self.searched: set[int] = set()
-    self.is_searching = False
-    self.has_users_own = False
     self.bounds: Optional[list[Any]] = None
     self._found = {}
 
