@@ -78,7 +78,19 @@ class Chooser(params_fn.ParamsFn, abc.ABC):
     """
 
 
-class Mask(Chooser):
+class _Bools(Chooser, abc.ABC):
+  """Chooses among params, and finds leaves of any kind."""
+
+  def choose(self, flat):
+    # Neither a nor ~a chooses what is not a param of a raw model.
+    return [x and y for x, y in zip(self.find(flat), flat.is_expected)]
+
+  @abc.abstractmethod
+  def find(self, flat: whole_params.FlatParams) -> list[bool]:
+    """Finds the leaves to choose, whether or not these are params."""
+
+
+class Mask(_Bools, abc.ABC):
   """A mask function that can be combined with others, and prints what it is.
 
   Call it with params to get the mask, a PyTree of bools like the params, which
@@ -89,14 +101,6 @@ class Mask(Chooser):
   """
 
   __array_ufunc__ = None  # So NumPy leaves the operators to this class.
-
-  def choose(self, flat):
-    # Neither a nor ~a chooses what is not a param of a raw model.
-    return [x and y for x, y in zip(self.find(flat), flat.is_expected)]
-
-  @abc.abstractmethod
-  def find(self, flat: whole_params.FlatParams) -> list[bool]:
-    """Finds the leaves to choose, of any kind, whether or not params."""
 
   def __and__(self, other: Any) -> 'Mask':
     return _Combined('&', self, other)
@@ -123,7 +127,7 @@ class Mask(Chooser):
 
 
 @dataclasses.dataclass(frozen=True)
-class Finder(Mask):
+class Finder(Mask, abc.ABC):
   """A mask that looks for things, each of which has to be there."""
 
   wanted: tuple[Any, ...]
