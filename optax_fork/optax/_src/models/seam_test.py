@@ -95,8 +95,10 @@ class LiftTest(parameterized.TestCase):
       return updates, state
 
     tx = optax.GradientTransformationExtraArgs(_init, update)
-    functions = dict(value_fn=fn, obj_fn=fn, grad_fn=fn, other_fn=jnp.sum)
-    tx.update(model.grads(), (), model, grad=model, **functions)
+    functions = {'value_fn': fn, 'obj_fn': fn, 'grad_fn': fn}
+    tx.update(
+        model.grads(), (), model, grad=model, other_fn=jnp.sum, **functions
+    )
 
   def test_params_that_are_not_raw_are_the_same_object(self):
     params = {'w': jnp.ones(2), 'x': 0.5, 'none': None}
