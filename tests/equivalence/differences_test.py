@@ -147,9 +147,8 @@ class InjectTest(parameterized.TestCase):
     state = tx.init({'scale': jnp.ones(2)})
     new = pristine.load().tree.set(state, scale=4)
     self.assertEqual(new[0].trace['scale'], 4)
-    chex.assert_trees_all_equal(
-        optax.tree.set(state, scale=4), (state[0], new[1])
-    )
+    found = optax.tree.set(state, scale=4)
+    chex.assert_trees_all_equal(found, (state[0], new[1]))
     scale = collections.namedtuple('Norm', 'scale')
     with self.assertRaisesRegex(ValueError, 'Choose what to set'):
       optax.tree.set(tx.init(scale(jnp.ones(2))), scale=4)

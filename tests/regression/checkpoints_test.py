@@ -138,5 +138,4 @@ class CheckpointsTest(parameterized.TestCase):
     state = checkpoints.take(target, saved)
     wanted = jax.tree.map(lambda x: x + jnp.asarray(3, x.dtype), target)
     chex.assert_trees_all_equal(state, wanted, strict=True)
-    for leaf in jax.tree.leaves(state):
-      self.assertIsInstance(leaf, jax.Array)
+    jax.tree.map(lambda x: self.assertIsInstance(x, jax.Array), state)
