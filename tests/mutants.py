@@ -16,6 +16,7 @@ import argparse
 import ast
 from collections.abc import Iterator
 from concurrent import futures
+import itertools
 import os
 import pathlib
 import random
@@ -101,9 +102,7 @@ def _nodes(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
 
 def _mutants(path: str) -> Iterator[_Mutant]:
   data = (_PACKAGES / path).read_bytes()
-  starts = [0]
-  for line in data.splitlines(keepends=True):
-    starts.append(starts[-1] + len(line))
+  starts = [0, *itertools.accumulate(map(len, data.splitlines(True)))]
   for node, changed in _nodes(ast.parse(data)):
     start = starts[node.lineno - 1] + node.col_offset
     end = starts[node.end_lineno - 1] + node.end_col_offset
@@ -147,8 +146,7 @@ def _failure(paths: set[str], mutant: Optional[_Mutant]) -> Optional[str]:
     shutil.copytree(_PACKAGES / 'optax', scratch / 'optax', ignore=ignore)
     if mutant:
       mutant.apply(scratch)
-    folders = set(map(os.path.dirname, paths))
-    is_beside = lambda test: os.path.dirname(test) in folders
+    is_beside = lambda test: os.path.dirname(test) in map(os.path.dirname, paths)
     beside, others = (
         [str(scratch / x) for x in _ours(is_test=True) if is_beside(x) is kind]
         for kind in (True, False)
