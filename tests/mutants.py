@@ -146,7 +146,7 @@ def _failure(paths: set[str], mutant: Optional[_Mutant]) -> Optional[str]:
     shutil.copytree(_PACKAGES / 'optax', scratch / 'optax', ignore=ignore)
     if mutant:
       mutant.apply(scratch)
-    is_beside = lambda test: os.path.dirname(test) in map(os.path.dirname, paths)
+    is_beside = lambda p: os.path.dirname(p) in map(os.path.dirname, paths)
     beside, others = (
         [str(scratch / x) for x in _ours(is_test=True) if is_beside(x) is kind]
         for kind in (True, False)
