@@ -55,7 +55,9 @@ def main() -> int:
     return 0
   except BrokenPipeError:  # The reader, such as `head`, has enough.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-  except (optax_fork.ForkError, ImportError, OSError) as error:
+  except ImportError as error:
+    print(f"error: {error}: pip install '.[dev]'", file=sys.stderr)
+  except (optax_fork.ForkError, OSError) as error:
     print(f'error: {error}', file=sys.stderr)
   return 1
 

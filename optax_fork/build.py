@@ -87,7 +87,9 @@ def copy(source: pathlib.Path, target: pathlib.Path) -> None:
   target.parent.mkdir(parents=True, exist_ok=True)
   if source.is_dir():
     ignore = shutil.ignore_patterns('__pycache__', '*.py[co]')
-    shutil.copytree(source, target, False, ignore, shutil.copyfile)
+    shutil.copytree(
+        source, target, ignore=ignore, copy_function=shutil.copyfile
+    )
   else:
     shutil.copyfile(source, target)
 

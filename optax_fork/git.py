@@ -26,8 +26,10 @@ def environment(author: tuple[str, str] = (NAME, EMAIL)) -> dict[str, str]:
       'GIT_ATTR_NOSYSTEM': '1',
       # $XDG_CONFIG_HOME/git/attributes would be read all the same.
       'XDG_CONFIG_HOME': os.devnull,
-      **dict(zip(('GIT_AUTHOR_NAME', 'GIT_AUTHOR_EMAIL'), author)),
-      **dict(zip(('GIT_COMMITTER_NAME', 'GIT_COMMITTER_EMAIL'), author)),
+      'GIT_AUTHOR_NAME': author[0],
+      'GIT_AUTHOR_EMAIL': author[1],
+      'GIT_COMMITTER_NAME': author[0],
+      'GIT_COMMITTER_EMAIL': author[1],
       'GIT_EDITOR': 'true',
       'LC_ALL': 'C',
       'TZ': 'UTC',

@@ -297,7 +297,7 @@ def _solve(static, data, gtol, ftol, max_steps):
   make = lambda bounds: solver or _make_solver(bounds, view)
   call = whole_params.FlatParams(whole)
   call.bounds = []
-  call.has_users_own = not (solver is None or seam.is_optax(solver.update))
+  call.has_users_own = solver is not None and not views.is_optax(solver.update)
   with whole_params.running(call):
     found = _search_of(make(bounds).init(whole))
   has_grad = views.is_part_of(found.grad, view)

@@ -224,7 +224,6 @@ def _checked_schedule(name: str, schedule: base.Schedule) -> base.Schedule:
 
 
 def _is_number(value: Any) -> bool:
-  is_bool = isinstance(value, bool) or getattr(value, 'dtype', None) == np.bool_
   # A schedule may give keys, too.
   is_number = leaf_kinds.is_number(value) or isinstance(value, jax.Array)
-  return is_number and not is_bool
+  return is_number and not leaf_kinds.is_bool(value)

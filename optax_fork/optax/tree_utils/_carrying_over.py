@@ -135,7 +135,7 @@ def _find_pairs(
   """
   if jax.tree.leaves(old) and jax.tree.leaves(new):
     yield keys, old, new, is_inside
-    is_inside = is_inside or type(new).__module__.startswith('optax.')
+    is_inside = is_inside or views.is_optax(type(new))
     olds, news = (dict(tree_differences.open_node(x)[0]) for x in (old, new))
     for key in [key for key in news if key and key in olds]:
       yield from _find_pairs(olds[key], news[key], keys + key, is_inside)

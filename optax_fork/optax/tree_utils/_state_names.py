@@ -9,7 +9,6 @@ import itertools
 from typing import Any, Optional
 
 import jax
-import jax.numpy as jnp
 from optax._src import tree_differences
 from optax._src.models import leaf_kinds
 from optax._src.models import views
@@ -108,7 +107,7 @@ def _is_below(path: _Path, other: _Path) -> bool:
 
 def is_state(x: Any) -> bool:
   """Whether it is a state of Optax, or a chain or wrapper that holds one."""
-  if type(x).__module__.startswith('optax.'):
+  if views.is_optax(type(x)):
     return not views.is_masked(x)
   is_open = isinstance(x, tuple) or dataclasses.is_dataclass(x)
   children = [child for key, child in tree_differences.open_node(x)[0] if key]
@@ -126,15 +125,11 @@ def _place(path: _Path, value: Any, state: Any, name: str) -> Optional[str]:
   place, node = None, state
   for key, (kind, child) in zip(path, _follow(state, path[:-1])):
     if hasattr(key, 'name'):
-      is_ours = type(node).__module__.startswith('optax.')
-      place = 'params' if is_ours else 'unknown'
+      place = 'params' if views.is_optax(type(node)) else 'unknown'
     if kind or place and is_state(child):
       place = None
     node = child
-  is_bool = lambda x: (
-      isinstance(x, bool) or getattr(x, 'dtype', None) == jnp.bool_
-  )
-  is_count = lambda x: leaf_kinds.is_discrete(x) and not is_bool(x)
+  is_count = lambda x: leaf_kinds.is_discrete(x) and not leaf_kinds.is_bool(x)
   # A class is one of states.
   is_class = type(value).__name__ == name
   if not place or is_class or any(map(is_count, jax.tree.leaves(value))):

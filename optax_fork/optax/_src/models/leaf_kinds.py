@@ -61,6 +61,10 @@ def is_discrete(leaf: Any) -> bool:
   return is_candidate and not can_have_gradient(leaf)
 
 
+def is_bool(leaf: Any) -> bool:
+  return isinstance(leaf, bool) or getattr(leaf, 'dtype', None) == np.bool_
+
+
 def is_float0(leaf: Any) -> bool:
   """Whether a leaf is what ``jax.grad`` gives for an integer."""
   return getattr(leaf, 'dtype', None) == jax.dtypes.float0

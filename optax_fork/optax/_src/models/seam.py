@@ -73,11 +73,6 @@ jax.tree_util.register_pytree_node(
 )
 
 
-def is_optax(fn: Any) -> bool:
-  """Whether a function, or a method, is Optax's own."""
-  return str(getattr(fn, 'func', fn).__module__).startswith('optax.')
-
-
 def call_init(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
   """Calls a function that takes params with those of a raw model."""
   params = args[0] if args else kwargs.get('params')
@@ -85,7 +80,7 @@ def call_init(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
   if view is not params:
     _warn_of_floats(params, view)
     args, kwargs = _replace(_OF_INIT, args, kwargs, {'params': view})
-  if not is_optax(fn):
+  if not views.is_optax(getattr(fn, 'func', fn)):  # Methods come bound.
     for call in whole_params.calls():
       call.has_users_own = True
   with whole_params.running(whole_params.FlatParams(params, view)):

@@ -32,6 +32,11 @@ def masked_node(cls: type[Any]) -> type[Any]:
   return cls
 
 
+def is_optax(fn_or_class: Any) -> bool:
+  """Whether a function or a class is Optax's own."""
+  return str(fn_or_class.__module__).startswith('optax.')
+
+
 def is_partition_state(x: Any) -> bool:
   """Whether something has a state for each label."""
   return 'labels' in getattr(type(x), '_kinds_of_fields', {}).values()
