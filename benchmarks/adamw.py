@@ -54,9 +54,8 @@ def _shape(*shape: int) -> jax.ShapeDtypeStruct:
 
 def _leaves(count: int, size: int) -> Layout:
   """Returns a list of leaves, of which every second one decays."""
-  leaves = 'leaf' if count == 1 else 'leaves'
-  name = f'{count:,} {leaves} of {size:,}'
   mask = [i % 2 == 0 for i in range(count)]
+  name = f'{engine.noun(count)} of {size:,}'
   return Layout(name, [_shape(size)] * count, mask)
 
 

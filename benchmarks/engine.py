@@ -57,6 +57,10 @@ def optax_of(name: str) -> types.ModuleType:
   return optax if name == FORK else pristine.load()
 
 
+def noun(leaves: int) -> str:
+  return f'{leaves:,} {"leaf" if leaves == 1 else "leaves"}'
+
+
 def normal(shapes: PyTree, generator: np.random.Generator) -> PyTree:
   """Returns random arrays of these shapes."""
   draw = lambda x: generator.standard_normal(x.shape, np.float32)

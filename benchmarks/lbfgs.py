@@ -36,12 +36,8 @@ _ALONE = ', the half alone'
 class Model(eqx.Module):
   """Two halves, of which one is trained."""
 
-  trained: list[Any]
-  frozen: list[Any]
-
-
-def _noun(leaves: int) -> str:
-  return f'{leaves:,} {"leaf" if leaves == 1 else "leaves"}'
+  trained: Any
+  frozen: Any
 
 
 def _curvature(leaves: int, total: int) -> engine.PyTree:
@@ -107,16 +103,6 @@ def _compiling(whole: bool, shapes: engine.PyTree, library: str):
   return engine.Ready(lambda: _lowered(optax, whole, shapes).compile())
 
 
-def _masked(optax: Any) -> Any:
-  mask = lambda value: lambda model: Model(
-      [value] * len(model.trained), [not value] * len(model.frozen)
-  )
-  return optax.chain(
-      optax.masked(optax.lbfgs(memory_size=_MEMORY), mask(True)),
-      optax.masked(optax.set_to_zero(), mask(False)),
-  )
-
-
 def _masked_step(leaves: int, total: int, library: str, masked: bool):
   """Repeats one step from the same state, with its line search.
 
@@ -126,8 +112,11 @@ def _masked_step(leaves: int, total: int, library: str, masked: bool):
   half = leaves // 2, total // 2
   frozen, trained = (params for params, _ in _points(*half)[:2])
   curvature = _curvature(*half)
-  optimizer = _masked(optax) if masked else optax.lbfgs(memory_size=_MEMORY)
-  params = Model(trained, frozen) if masked else trained
+  optimizer, params = optax.lbfgs(memory_size=_MEMORY), trained
+  if masked:
+    search = optax.masked(optimizer, Model(True, False))
+    optimizer = optax.chain(search, optax.freeze(Model(False, True)))
+    params = Model(trained, frozen)
 
   def loss(params):
     model = params if masked else Model(params, frozen)
@@ -164,7 +153,7 @@ def cases(quick: bool) -> Iterator[engine.Case]:
   for leaves, total, memory, kinds in _QUICK_STEPS if quick else _STEPS:
     for donate in kinds:
       yield engine.Case(
-          f'lbfgs step/{_noun(leaves)}, {total:,} params/memory {memory}/'
+          f'lbfgs step/{engine.noun(leaves)}, {total:,} params/memory {memory}/'
           + ('donated' if donate else 'not donated'),
           _each(_stepping, leaves, total, memory, donate),
           tolerance=1e-3,
@@ -181,15 +170,14 @@ def cases(quick: bool) -> Iterator[engine.Case]:
         baseline=engine.PRISTINE + _ALONE,
         tolerance=1e-3,
     )
-  optimizers = 'scale_by_lbfgs', 'lbfgs'
-  for optimizer, compiled in itertools.product(optimizers, _COMPILED):
-    kind, shape, numbers = compiled
+  kinds = itertools.product(('scale_by_lbfgs', 'lbfgs'), _COMPILED)
+  for optimizer, (kind, shape, numbers) in kinds:
     for leaves in (1, 2) if quick else numbers:
       shapes = [
           jax.ShapeDtypeStruct(shape(i), jnp.float32) for i in range(leaves)
       ]
       yield engine.Case(
-          f'lbfgs compile/{optimizer}/{kind}/{_noun(leaves)}',
+          f'lbfgs compile/{optimizer}/{kind}/{engine.noun(leaves)}',
           _each(_compiling, optimizer == 'lbfgs', shapes),
           rounds=3 if 10 <= leaves < 100 else 1,
           warm=10 <= leaves < 30,

@@ -7,6 +7,7 @@ import pathlib
 from benchmarks import engine
 from matplotlib import figure
 from matplotlib import ticker
+import numpy as np
 
 # Two of the colours of Okabe and Ito, which colour-blind people tell apart.
 _STYLES = {
@@ -14,12 +15,6 @@ _STYLES = {
     engine.PRISTINE: dict(color='#000000', marker='s', capsize=2),
 }
 _NAME = 'lbfgs_compile.png'
-
-
-def _errors(quartiles: list[float]) -> tuple[float, float]:
-  """Returns how far the quartiles are from the median."""
-  low, middle, high = quartiles
-  return middle - low, high - middle
 
 
 def _compiles(records: list[engine.Record]) -> figure.Figure:
@@ -37,8 +32,9 @@ def _compiles(records: list[engine.Record]) -> figure.Figure:
   for axes, (optimizer, lines) in zip(all_axes, panels.items()):
     for (name, kind), points in lines.items():
       leaves, times = zip(*points)
+      low, middle, high = np.transpose(times)
       axes.errorbar(
-          leaves, [x[1] for x in times], yerr=[*zip(*map(_errors, times))],
+          leaves, middle, yerr=[middle - low, high - middle],
           linestyle='-' if kind == 'equal shapes' else '--',
           label=f'{name}, {kind}', **_STYLES[name],
       )  # fmt: skip

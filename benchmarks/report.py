@@ -111,28 +111,41 @@ def cost(results: dict[str, Any]) -> list[str]:
   ]
 
 
-def _row(name: str, result: engine.Record) -> list[str]:
+def _milliseconds(result: engine.Record) -> str:
+  return _number(1000 * result['time'][1]) if 'time' in result else ''
+
+
+def _notes(result: engine.Record) -> str:
   if 'not_run' in result:
-    why = result['not_run'].replace('|', '\\|')
-    return [name, '', '', '', f'not run: {why}']
-  milliseconds, lines = 1000 * result['time'][1], result.get('lines', '')
+    return f'not run: {result["not_run"]}'.replace('|', '\\|')
   counts = ('iterations', 'evaluations')
   notes = [f'{result[x]:,} {x}' for x in counts if x in result]
   if 'iterations' in result:
-    each = milliseconds / max(result['iterations'], 1)
+    each = 1000 * result['time'][1] / max(result['iterations'], 1)
     notes.append(f'{_number(each)} ms an iteration')
-  ratio = _spread(result['ratio']) if 'ratio' in result else ''
-  return [name, str(lines), _number(milliseconds), ratio, ', '.join(notes)]
+  return ', '.join(notes)
 
 
 def _of_group(records: list[engine.Record]) -> list[str]:
-  """Returns the lines of a group's table, without columns that are empty."""
-  ratio = f'ratio to {records[0]["baseline"]}'
-  rows = [['case', 'candidate', 'lines', 'ms', ratio, 'notes']]
+  """Returns the lines of a group's table, without columns that are empty.
+
+  A baseline of which there is no more to say than its time has no row.
+  """
+  name = records[0]['baseline']
+  titles = ['ms', f'{name}, ms', f'ratio to {name}', 'notes']
+  rows = [['case', 'candidate', 'lines', *titles]]
+  has_lines = any('lines' in r['candidates'][name] for r in records)
   for record in records:
     case = record['name'].partition('/')[2].replace('/', ', ')
-    for name, result in record['candidates'].items():
-      rows.append([case, *_row(name, result)])
+    candidates, base = dict(record['candidates']), {}
+    if not has_lines and 'time' in candidates[name]:
+      base = candidates.pop(name)
+    for candidate, result in candidates.items():
+      ratio = _spread(result['ratio']) if 'ratio' in result else ''
+      rows.append([
+          case, candidate, str(result.get('lines', '')), _milliseconds(result),
+          _milliseconds(base), ratio, _notes(result),
+      ])  # fmt: skip
       case = ''  # Once is enough.
   kept = [i for i in range(len(rows[0])) if any(row[i] for row in rows[1:])]
   return _table(*([row[i] for i in kept] for row in rows))
