@@ -55,7 +55,7 @@ def _shape(*shape: int) -> jax.ShapeDtypeStruct:
 def _leaves(count: int, size: int) -> Layout:
   """Returns a list of leaves, of which every second one decays."""
   mask = [i % 2 == 0 for i in range(count)]
-  name = f'{engine.noun(count)} of {size:,}'
+  name = f'{engine.leaves(count)} of {size:,}'
   return Layout(name, [_shape(size)] * count, mask)
 
 

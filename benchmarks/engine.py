@@ -57,8 +57,8 @@ def optax_of(name: str) -> types.ModuleType:
   return optax if name == FORK else pristine.load()
 
 
-def noun(leaves: int) -> str:
-  return f'{leaves:,} {"leaf" if leaves == 1 else "leaves"}'
+def leaves(count: int) -> str:
+  return f'{count:,} {"leaf" if count == 1 else "leaves"}'
 
 
 def normal(shapes: PyTree, generator: np.random.Generator) -> PyTree:

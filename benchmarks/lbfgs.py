@@ -153,7 +153,8 @@ def cases(quick: bool) -> Iterator[engine.Case]:
   for leaves, total, memory, kinds in _QUICK_STEPS if quick else _STEPS:
     for donate in kinds:
       yield engine.Case(
-          f'lbfgs step/{engine.noun(leaves)}, {total:,} params/memory {memory}/'
+          f'lbfgs step/{engine.leaves(leaves)}, {total:,} params'
+          f'/memory {memory}/'
           + ('donated' if donate else 'not donated'),
           _each(_stepping, leaves, total, memory, donate),
           tolerance=1e-3,
@@ -177,7 +178,7 @@ def cases(quick: bool) -> Iterator[engine.Case]:
           jax.ShapeDtypeStruct(shape(i), jnp.float32) for i in range(leaves)
       ]
       yield engine.Case(
-          f'lbfgs compile/{optimizer}/{kind}/{engine.noun(leaves)}',
+          f'lbfgs compile/{optimizer}/{kind}/{engine.leaves(leaves)}',
           _each(_compiling, optimizer == 'lbfgs', shapes),
           rounds=3 if 10 <= leaves < 100 else 1,
           warm=10 <= leaves < 30,
