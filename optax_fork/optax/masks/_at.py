@@ -144,10 +144,7 @@ def at(where: Callable[[Any], Any]) -> _choosing.Mask:
     A mask function, a :class:`optax.masks.Mask`. It raises a ``ValueError`` if
     the accessor fails on the params, or if it returns nothing, something that
     is not a node of the params, or a node that holds none; or if it returns a
-    None, and asks whether another one is there. Where a
-    wrapper such as :func:`optax.partition` hides a part of the params, the mask
-    is made from all of them. An accessor that needs what is hidden fails where
-    ``update`` gets no params.
+    None, and asks whether another one is there.
 
   Raises:
     TypeError: If ``where`` is not callable.

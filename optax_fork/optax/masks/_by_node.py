@@ -65,9 +65,7 @@ def by_node(*classes: type[Any]) -> _choosing.Mask:
   Returns:
     A mask function, a :class:`optax.masks.Mask`. If no node of a class holds a
     param (or a ``None``, which may stand for one), it raises a ``ValueError``
-    that lists the classes that occur. Where a wrapper such as
-    :func:`optax.partition` hides a part of the params, the mask is made from
-    all of them, in ``update`` if that gets params.
+    that lists the classes that occur.
 
   Raises:
     ValueError: If nothing is given.

@@ -43,9 +43,7 @@ def by_path(*patterns: str) -> _choosing.Mask:
   Returns:
     A mask function, a :class:`optax.masks.Mask`. It raises a ``ValueError`` if
     a pattern matches nothing, and lists the paths, nearest first. A ``None``
-    may stand for a param, so a pattern may match only its path. Where a
-    wrapper such as :func:`optax.partition` hides a part of the params, the mask
-    is made from all of them, in ``update`` if that gets params.
+    may stand for a param, so a pattern may match only its path.
 
   Raises:
     ValueError: If a pattern is not a regular expression, or if none is given.

@@ -95,9 +95,13 @@ class Mask(_Bools, abc.ABC):
 
   Call it with params to get the mask, a PyTree of bools like the params, which
   is False where a raw model has something other than a param. Holes, ``None``
-  and :class:`optax.MaskedNode`, stay as they are. ``a & b``, ``a | b`` and
-  ``~a`` are masks, too; ``b`` can be anything that :func:`optax.masked` takes
-  as a mask. The functions of ``optax.masks`` make it: do not subclass it.
+  and :class:`optax.MaskedNode`, stay as they are. Where a wrapper such as
+  :func:`optax.partition` hides a part of the params, the mask, like labels and
+  groups, is made from all of them, in ``update`` if that gets params.
+
+  ``a & b``, ``a | b`` and ``~a`` are masks, too; ``b`` can be anything that
+  :func:`optax.masked` takes as a mask. The functions of ``optax.masks`` make
+  it: do not subclass it.
   """
 
   __array_ufunc__ = None  # So NumPy leaves the operators to this class.

@@ -192,13 +192,10 @@ def groups(
     for others, and if nothing uses the decays, ``init`` raises an error.
 
     Multipliers are right only if the updates are proportional to the learning
-    rate. Those of line searches are not, nor those of :func:`optax.fromage`,
-    :func:`optax.rprop` at the limits of its steps, :func:`optax.adafactor` with
-    a decay, and of ``schedule_free``, ``madgrad``, ``sam``, ``cocob``, ``dog``,
-    ``dowg``, ``prodigy`` and ``dadapt_adamw`` of :mod:`optax.contrib`. With an
-    array as multiplier, :func:`optax.lamb`, :func:`optax.lars`,
-    :func:`optax.novograd` and :func:`optax.adafactor` take norms of the whole
-    stack.
+    rate. Those of line searches are not, nor those of some optimizers, such as
+    :func:`optax.fromage` and :func:`optax.contrib.schedule_free`. These are
+    listed in docs/parameter-groups.md, and so are those that take the norm of a
+    whole stack where the multiplier is an array.
 
   Raises:
     ValueError: If a pattern is not a regular expression, if a row has another

@@ -91,8 +91,7 @@ def labels(
   Returns:
     A function from params to a PyTree of labels like the params. It raises a
     ``ValueError`` if a pattern or a mask gives no param its label (only a mask
-    of :func:`optax.masks.by_leaf` may choose nothing). Where a wrapper hides a
-    part of the params, this is checked for all of them.
+    of :func:`optax.masks.by_leaf` may choose nothing).
 
   Raises:
     ValueError: If a pattern is not a regular expression, or if none is given.
