@@ -70,16 +70,18 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_terminal_summary(terminalreporter):
-  """Prints how many random examples ran."""
-  counts = {
-      report.nodeid: count
-      for outcome in ('passed', 'failed')
-      for report in terminalreporter.getreports(outcome)
-      for key, count in report.user_properties
-      if key == 'examples'
-  }
-  if counts:
-    terminalreporter.section('examples')
-    for test, count in counts.items():
-      terminalreporter.line(f'{count:7} {test}')
-    terminalreporter.line(f'{sum(counts.values()):7} in sum')
+  """Prints how many random examples ran, and what programs gave."""
+  tables = {}
+  for outcome in ('passed', 'failed'):
+    for report in terminalreporter.getreports(outcome):
+      for key, found in report.user_properties:
+        if key == 'outcomes':
+          tables[report.nodeid] = found
+        elif key == 'examples':
+          tables.setdefault(key, {})[report.nodeid] = found
+  for title, counts in tables.items():
+    terminalreporter.section(title)
+    for what, count in sorted(counts.items(), key=lambda x: -x[1]):
+      terminalreporter.line(f'{count:7} {what}')
+    if title == 'examples':
+      terminalreporter.line(f'{sum(counts.values()):7} in sum')

@@ -77,11 +77,6 @@ def build_editable(*_, **__) -> NoReturn:
   )
 
 
-# With build isolation the first of these is asked, without it the second.
-get_requires_for_build_editable = build_editable
-prepare_metadata_for_build_editable = build_editable
-
-
 def copy(source: pathlib.Path, target: pathlib.Path) -> None:
   """Copies a file or a folder; of a read-only one, the copy is not."""
   target.parent.mkdir(parents=True, exist_ok=True)

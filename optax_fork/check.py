@@ -16,8 +16,8 @@ from optax_fork import series
 from optax_fork import work_tree
 from optax_fork import workflow
 
-# How many lines outside of tests a patch may change.
-_LINES = {series.TO_SEND: 40, series.HOOKS: 40}
+# How many lines outside of tests a patch may change, but for backports.
+_LINES = 40
 # A hook has no logic: what needs more is source of ours.
 _MOST_HOOKS = 14
 _LINES_OF_HOOKS = 191
@@ -66,14 +66,13 @@ def check(directory: pathlib.Path) -> str:
 
 def _of_patch(patch: series.Patch, patches: list[series.Patch]) -> list[str]:
   """Returns what is wrong with one patch."""
-  is_ours = patch.folder == series.HOOKS
-  limit, number = _LINES.get(patch.folder, 0), patch.changed_lines
+  number = 0 if patch.backport else patch.changed_lines
   found = [
       (series.with_needed(patch, patches)[-1] is not patch,
        'comes before a patch that it needs.'),
-      (number > limit > 0 and patch.status != 'ask first',
+      (number > _LINES and patch.status != 'ask first',
        f'changes {number} lines outside of tests; in {patch.folder}/, it may'
-       f' change {limit}.'),
+       f' change {_LINES}.'),
       (not re.match(r'[\w, -]+: \S', patch.subject),
        'has another subject than one that begins with the area, and ": ".'),
       (patch.status and not re.fullmatch(_STATUS, patch.status),
@@ -81,8 +80,9 @@ def _of_patch(patch: series.Patch, patches: list[series.Patch]) -> list[str]:
        ' pull request, such as #9.'),
   ]  # fmt: skip
   found += [
-      (is_ours, f'adds {path}, which is ours: make it optax_fork/{path}, and'
-       ' run `python -m optax_fork checkout`.')
+      (patch.folder == series.HOOKS,
+       f'adds {path}, which is ours: make it optax_fork/{path}, and run `python'
+       ' -m optax_fork checkout`.')
       for path in patch.new
   ]  # fmt: skip
   if patch.folder == series.TO_SEND:

@@ -73,8 +73,7 @@ def test_program_has_to_fail_without_its_patch_and_to_work_with_it(fork, run):
   ):
     program.write_text(text.replace(old, new))
     arguments = ('--only', 'program', '--patch', 'set X')
-    result = run('ci', fork.parent / 'main', *arguments)
-    env.refused(env.Result(result.code, result.output), said)
+    env.refused(run('ci', fork.parent / 'main', *arguments), said)
 
 
 def test_environment_and_main_are_asked_for(fork, run, monkeypatch):

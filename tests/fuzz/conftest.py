@@ -51,13 +51,3 @@ def pytest_runtest_call(item):
   wanted = settings.default.max_examples
   assert count >= wanted, f'{count} examples ran, {wanted} were promised'
   return result
-
-
-def pytest_terminal_summary(terminalreporter):
-  """Prints what programs gave, and how often."""
-  for report in terminalreporter.getreports('passed'):
-    for key, counts in report.user_properties:
-      if key == 'outcomes':
-        terminalreporter.section(report.nodeid.rpartition('::')[2])
-        for outcome, count in sorted(counts.items(), key=lambda x: -x[1]):
-          terminalreporter.line(f'{count:7} {outcome}')

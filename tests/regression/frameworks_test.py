@@ -66,14 +66,10 @@ class _DataclassNet:
     return self.last(self.first(x))
 
 
-def _identity(x):
-  return x
-
-
 def _raw_dataclass():
   return _DataclassNet(
       _RawLayer(jnp.ones(4), jnp.ones((3, 4)), jnp.tanh, 1.0),
-      _RawLayer(jnp.ones(2), jnp.ones((4, 2)), _identity, 1.0),
+      _RawLayer(jnp.ones(2), jnp.ones((4, 2)), jax.nn.identity, 1.0),
   )
 
 
@@ -115,17 +111,14 @@ def _make(name):
 # trained, or fail.
 
 
-def _weight_mask_tree(model):
-  return jax.tree.map(lambda x: eqx.is_inexact_array(x) and x.ndim > 1, model)
-
-
 def _schedule(count):
   return 0.5 / (1.0 + count)
 
 
 def _adamws(model):
   """Each decays the weights alone."""
-  for mask in (models.weight_mask, _weight_mask_tree(model)):
+  is_weight = lambda x: eqx.is_inexact_array(x) and x.ndim > 1
+  for mask in (models.weight_mask, jax.tree.map(is_weight, model)):
     for factory in (optax.adamw, optax.inject_hyperparams(optax.adamw)):
       yield factory(_schedule, weight_decay=0.25, mask=mask)
 
@@ -159,12 +152,10 @@ def _lbfgs_by_hand():
   return constants + params, losses
 
 
-def _frozen_lbfgs(params):
-  """Returns L-BFGS that holds the first layer."""
-  mask = jax.tree_util.tree_map_with_path(
-      lambda path, _: 'first' in jax.tree_util.keystr(path), params
-  )
-  return optax.selective_transform(training.LBFGS, freeze_mask=mask)
+# It holds the first layer.
+_FROZEN_LBFGS = optax.selective_transform(
+    training.LBFGS, freeze_mask=optax.masks.by_path('.*first.*')
+)
 
 
 def _assert_is_lbfgs_by_hand(arrays, losses):
@@ -202,8 +193,9 @@ class FrameworksTest(chex.TestCase):
   @parameterized.named_parameters((f'_{name}_', name) for name in _CASES)
   def test_lbfgs_is_that_of_the_arrays(self, name):
     start, loss = _make(name)
-    lbfgs = _frozen_lbfgs(start)
-    model, losses = training.train_by_line_search(lbfgs, start, loss, 4)
+    model, losses = training.train_by_line_search(
+        _FROZEN_LBFGS, start, loss, 4
+    )
     _assert_is_lbfgs_by_hand(_arrays(model), losses)
     self._assert_other_leaves_are_the_same(model, start)
 
@@ -228,7 +220,7 @@ class NnxOptimizerTest(chex.TestCase):
 
     net = _with_arrays(flax_models.Nnx(), _start())
     params = nnx.as_pure(nnx.state(net, nnx.Param))
-    optimizer = nnx.Optimizer(net, _frozen_lbfgs(params), wrt=nnx.Param)
+    optimizer = nnx.Optimizer(net, _FROZEN_LBFGS, wrt=nnx.Param)
     losses = [step(net, optimizer).item() for _ in range(4)]
     self.assertEqual(set(seen), {(nnx.State, jax.tree.structure(params))})
     _assert_is_lbfgs_by_hand(_arrays(net), losses)

@@ -25,13 +25,6 @@ def _loss(params):
   return jnp.mean((jax.vmap(params)(_X) - _Y) ** 2)
 
 
-def _is_first(params):
-  """True on the first layer."""
-  return jax.tree_util.tree_map_with_path(
-      lambda path, _: path[0].name == 'hidden', params
-  )
-
-
 _descend = lambda search: optax.chain(optax.scale(-1.0), search)
 # The default L-BFGS, which is slow to compile, is in raw_models_test.
 _SOLVERS = {
@@ -45,8 +38,9 @@ class LineSearchTest(chex.TestCase):
 
   @variants.each(_SOLVERS, variants.WITH_JAX_ARRAYS)
   def test_frozen_leaves_stay_and_the_loss_falls(self, make):
+    first = optax.masks.by_path('hidden')
     params, losses = training.train_by_line_search(
-        optax.selective_transform(make(), freeze_mask=_is_first(_params())),
+        optax.selective_transform(make(), freeze_mask=first),
         _params(), _loss, 4, jit=self.variant,
     )  # fmt: skip
     losses.append(_loss(params).item())
