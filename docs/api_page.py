@@ -128,7 +128,7 @@ def _section(path: str, value: object) -> str:
       blocks.append('\n'.join([f'**{title}**', *_entries(body)]))
     elif title == '.. seealso::':
       others = f'{rest}\n{body}'.strip()
-      blocks += _markdown(f'See also {others}.')
+      blocks += _markdown(f'See also {others.rstrip(".")}.')
     else:
       first, *others = _markdown(f'{rest or ""}\n{body}')
       is_section = title and title.endswith(':') and title[0] != '.'
