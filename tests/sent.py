@@ -68,10 +68,8 @@ def _run(root: pathlib.Path, cwd: pathlib.Path, *arguments: str) -> int:
 
 def main(arguments: list[str]) -> int:
   patches = series.read(_ROOT / 'patches')
-  names = {
-      re.sub(r'(_test)?\.py$', '_test.py', path)
-      for path in series.touched(series.in_folder(patches, series.TO_SEND))
-  }
+  sent = series.in_folder(patches, series.TO_SEND)
+  names = upstream.tests_of(series.touched(sent))
   patches = series.in_folder(patches, series.BACKPORTS, series.TO_SEND)
   marked = [
       str(path)

@@ -8,8 +8,10 @@ that this leaves out; with `--full`, all, and with XLA as users have it. Other
 arguments are pytest's.
 """
 
+from collections.abc import Iterable
 import os
 import pathlib
+import re
 import sys
 import tempfile
 
@@ -91,12 +93,14 @@ _LONG = (
 )
 
 
+def tests_of(paths: Iterable[str]) -> set[str]:
+  """Returns the test modules that there may be of modules, and of tests."""
+  return {re.sub(r'(_test)?\.py$', '_test.py', path) for path in paths}
+
+
 def _touched() -> list[str]:
   """Returns the test modules of what the fork changes."""
-  tests = {
-      path if path.endswith('_test.py') else path.replace('.py', '_test.py')
-      for path in pin.read_sums(_ROOT / 'patches' / series.SUMS)
-  }
+  tests = tests_of(pin.read_sums(_ROOT / 'patches' / series.SUMS))
   # Optimizers of `contrib` have none of their own: `_common_test` is theirs.
   return sorted(path for path in tests if (_PACKAGES / path).is_file())
 

@@ -19,12 +19,6 @@ import optax
 _STEPS = 4
 
 
-def _optimizers(params):
-  mask = jax.tree.map(lambda x: x.ndim > 1, params)
-  yield optax.adamw(1e-3, weight_decay=0.1, mask=mask)
-  yield optax.lbfgs(memory_size=3)
-
-
 def _train():
   """Returns what masked AdamW and L-BFGS make of a model."""
   mesh = jax.sharding.Mesh(np.array(jax.devices()), ('data',))
@@ -39,9 +33,11 @@ def _train():
   batch = jax.make_array_from_process_local_data(
       sharding, parts[jax.process_index()]
   )
+  mask = jax.tree.map(lambda x: x.ndim > 1, params)
+  adamw = optax.adamw(1e-3, weight_decay=0.1, mask=mask)
   trained = [
       _train_with(optimizer, params, static, batch)
-      for optimizer in _optimizers(params)
+      for optimizer in (adamw, optax.lbfgs(memory_size=3))
   ]
   # In one program: those of process_allgather, one a leaf, are under way at the
   # same time, and gloo may take the message of one for that of another.

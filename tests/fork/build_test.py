@@ -76,7 +76,7 @@ def test_sdist_gives_the_wheel_of_the_checkout(build, builder, tmp_path, wheel):
 def test_every_python_gives_the_same_bytes(build, python, tmp_path, wheel):
   environment = env.make_builder(tmp_path / 'env', env.interpreter(python))
   result, (built,) = build(env.REPOSITORY, environment)
-  assert result.code == 0, result.output
+  assert result.returncode == 0, result.stdout
   assert built.read_bytes() == wheel.read_bytes()
 
 
@@ -87,7 +87,7 @@ def test_checkout_stays_as_it_was_and_stale_files_do_not_leak(build, fork):
     fake.write(fork / stale, 'Name: optax\nVersion: 9\n')
   status = env.git(fork, 'status', '--porcelain', '--ignored')
   result, (built,) = build(fork)
-  assert result.code == 0, result.output
+  assert result.returncode == 0, result.stdout
   assert built.read_bytes() == before
   assert env.git(fork, 'status', '--porcelain', '--ignored') == status
 
@@ -122,7 +122,7 @@ def test_build_that_is_refused_leaves_no_wheel_and_says_why(
   refused('as published', 'optax/_src/base.py has another digest', 'pin.txt')
   environment.install('--no-deps', wheel)
   refused(f'the fork itself, Optax {env.fork_version()}', 'pip install')
-  assert environment.pip('uninstall', '-qy', 'optax').code == 0
+  assert environment.pip('uninstall', '-qy', 'optax').returncode == 0
   refused('its environment has none', 'pip install', 'pin.txt')
 
 
@@ -145,9 +145,9 @@ def test_editable_mode_names_the_work_tree(builder, isolation):
   result = builder.pip(
       'install', '--no-deps', *isolation, '--editable', env.REPOSITORY
   )
-  assert result.code != 0
-  assert 'python -m optax_fork checkout' in result.output
-  assert 'pip install -e work/optax' in result.output
+  assert result.returncode != 0
+  assert 'python -m optax_fork checkout' in result.stdout
+  assert 'pip install -e work/optax' in result.stdout
 
 
 def test_requirement_version_and_description_name_the_pinned_release():

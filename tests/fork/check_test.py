@@ -93,9 +93,9 @@ def test_onto_another_commit(fork):
   assert env.git(main, 'status', '--porcelain', '--branch') == before
   env.commit(main, fake.FILE, 'Z = 1\n', 'in conflict')
   result = env.tool(fork, 'check', '--onto', main)
-  assert result.code == 1
-  assert f'Merge conflict in {fake.FILE}' in result.output
-  assert 'Patch failed at 0001 transforms: add X' in result.output
+  assert result.returncode == 1
+  assert f'Merge conflict in {fake.FILE}' in result.stdout
+  assert 'Patch failed at 0001 transforms: add X' in result.stdout
   result = env.tool(fork, 'check', '--onto', fork / 'docs')
   env.refused(result, 'docs', 'not appear to be a git repository')
 

@@ -27,7 +27,7 @@ def _run(fork, cache, monkeypatch, capfd):
     monkeypatch.setattr(sys, 'argv', ['optax_fork', *map(str, arguments)])
     code = __main__.main()
     said = capfd.readouterr()
-    return env.Result(code, said.err + said.out)
+    return env.Result(arguments, code, said.err + said.out)
 
   return run
 
@@ -35,13 +35,13 @@ def _run(fork, cache, monkeypatch, capfd):
 def test_each_patch_and_the_whole_fork_pass(fork, run):
   main = fork.parent / 'main'
   result = run('ci', main)
-  assert result.code == 0, result.output
+  assert result.returncode == 0, result.stdout
   for name in (_ADD, _SET, 'the whole fork'):
     for check in _JOBS:
-      assert f'{name}: {check}: ok, ' in result.output
-  assert f'{_SET}: program: ok' in result.output
-  assert 'links' not in result.output
-  tip = run('ci', main, '--tip', '--only', 'static').output
+      assert f'{name}: {check}: ok, ' in result.stdout
+  assert f'{_SET}: program: ok' in result.stdout
+  assert 'links' not in result.stdout
+  tip = run('ci', main, '--tip', '--only', 'static').stdout
   assert 'the whole fork: flake8: ok' in tip
   assert not re.search(f'{_ADD}|pytest|sphinx', tip)
 
@@ -54,14 +54,14 @@ def test_findings_of_a_patch_are_told_once(fork, run):
   env.must_tool(fork, 'export')
   only = [f'--only={kind}' for kind in ('static', 'tests', 'docs')]
   result = run('ci', fork.parent / 'main', *only)
-  assert result.code == 1
+  assert result.returncode == 1
   # Files of ours have another license.
   twice = {(_ADD, 'pre-commit'), (_ADD, 'build'), ('the whole fork', 'build')}
   for check in _JOBS:
-    assert f'{_SET}: {check}: ok' in result.output
+    assert f'{_SET}: {check}: ok' in result.stdout
     for name in (_ADD, 'the whole fork'):
-      said = re.findall(f'{name}: {check}: .*{fake.FILE}', result.output)
-      assert len(said) == 1 + ((name, check) in twice), result.output
+      said = re.findall(f'{name}: {check}: .*{fake.FILE}', result.stdout)
+      assert len(said) == 1 + ((name, check) in twice), result.stdout
 
 
 def test_program_has_to_fail_without_its_patch_and_to_work_with_it(fork, run):
@@ -97,7 +97,7 @@ def test_branch_has_the_patch_and_what_it_needs(fork, run):
   before = env.git(main, 'status', '--porcelain', '--branch')
   env.refused(run('send', 'set X', main, *_AUTHOR), 'ask first', '--asked')
   result = run('send', 'set X', main, *_AUTHOR, '--asked')
-  assert result.code == 0, result.output
+  assert result.returncode == 0, result.stdout
   branch = 'transforms-set-x'
   log = env.git(main, 'log', '--format=%an %ae %s', f'HEAD..{branch}')
   author = 'Ada ada@example.org transforms: '
@@ -126,7 +126,7 @@ def test_branch_has_the_patch_and_what_it_needs(fork, run):
 def test_text_of_a_patch_that_answers_a_thread(fork, run):
   main = fork.parent / 'main'
   result = run('send', 'add X', main, *_AUTHOR, '--only', 'program')
-  assert result.code == 0, result.output
+  assert result.returncode == 0, result.stdout
   text = (fork / 'work/transforms-add-x.md').read_text()
   note, _, rest = text.partition('-->')
   assert fake.THREADS.strip() in note
@@ -144,5 +144,5 @@ def test_what_cannot_be_sent_is_refused(fork, run):
   fake.rework(fork, 'transforms: add X', 'X = 1  # PYLINT\n')
   env.must_tool(fork, 'export')
   result = run('send', 'add X', main, *arguments)
-  assert result.code == 1 and 'No branch was made' in result.output
+  assert result.returncode == 1 and 'No branch was made' in result.stdout
   assert 'transforms' not in env.git(main, 'branch')

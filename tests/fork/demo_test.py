@@ -13,11 +13,11 @@ def test_fork_does_what_pristine_does_not_and_a_picture_is_saved(tmp_path):
   flags = os.environ['XLA_FLAGS']  # With --full, XLA as users have it.
   folder = tmp_path / 'runs/first'
   result = env.tool(env.REPOSITORY, 'demo', '--save', folder, XLA_FLAGS=flags)
-  assert result.code == 0, result.output
+  assert result.returncode == 0, result.stdout
   row = r'^(.*) \(test accuracy (.*)%\): from (.*) to (.*)$'
   runs = {
       label: tuple(map(float, numbers))
-      for label, *numbers in re.findall(row, result.output, re.M)
+      for label, *numbers in re.findall(row, result.stdout, re.M)
   }
   # With a mask, the fork decays weights, and pristine silently does not.
   accuracy, start, end = runs['the fork, mask module']
@@ -36,6 +36,6 @@ def test_fork_does_what_pristine_does_not_and_a_picture_is_saved(tmp_path):
       'Optax 0.2.8, filtered model: TypeError',
       f'saved: {folder / "demo.png"}',
   ):
-    assert f'{line}\n' in result.output
+    assert f'{line}\n' in result.stdout
   picture = image.imread(folder / 'demo.png')
   assert picture.shape[:2] == (600, 1440) and picture.std() > 0.1

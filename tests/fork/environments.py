@@ -19,6 +19,7 @@ BUILD = (
 )
 # Pip compiles all that it installs, of which little is run.
 _PIP = {'PIP_DISABLE_PIP_VERSION_CHECK': '1', 'PIP_COMPILE': '0'}
+Result = subprocess.CompletedProcess
 _TOOL = (sys.executable, '-m', 'optax_fork')
 _IGNORED = shutil.ignore_patterns(
     '.git', '.tox', '.venv', 'work', 'dist', '__pycache__', '*.egg-info',
@@ -41,31 +42,24 @@ def copy_repository(target) -> None:
   shutil.copytree(REPOSITORY, target, ignore=_IGNORED)
 
 
-@dataclasses.dataclass(frozen=True)
-class Result:
-  code: int
-  output: str
-
-
 def call(*command, cwd=None, **environ) -> Result:
-  """Runs a command and returns its exit status and all that it printed."""
+  """Runs a command; what it prints, errors too, is ``stdout``."""
   # A parent's settings (tox, pytest, XLA) are none of a user's.
   dropped = ('PYTEST', 'PYTHON', 'TOX', 'VIRTUAL_ENV', 'GIT_', 'XLA_')
   kept = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
-  result = subprocess.run(
+  return subprocess.run(
       [str(part) for part in command], cwd=cwd,
       env=kept | _PIP | environ,
       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
       stderr=subprocess.STDOUT, text=True, check=False,
   )  # fmt: skip
-  return Result(result.returncode, result.stdout)
 
 
 def must(*command, **kwargs) -> str:
   """Runs a command that has to work and returns what it printed."""
   result = call(*command, **kwargs)
-  assert result.code == 0, f'{command}\n{result.output}'
-  return result.output
+  assert result.returncode == 0, f'{command}\n{result.stdout}'
+  return result.stdout
 
 
 def tool(checkout, *arguments, **kwargs) -> Result:
@@ -80,12 +74,12 @@ def must_tool(checkout, *arguments, **kwargs) -> str:
 
 def refused(result: Result, *words) -> None:
   """Checks that the tool ended with an error that says these words."""
-  assert result.code == 1, result.output
+  assert result.returncode == 1, result.stdout
   # patch-ng may have said something before.
-  assert re.search('^error: ', result.output, re.M), result.output
-  assert 'Traceback' not in result.output, result.output
+  assert re.search('^error: ', result.stdout, re.M), result.stdout
+  assert 'Traceback' not in result.stdout, result.stdout
   for word in words:
-    assert str(word) in result.output, result.output
+    assert str(word) in result.stdout, result.stdout
 
 
 def git(tree, *arguments) -> str:
@@ -135,7 +129,7 @@ class Environment:
 
   def install(self, *arguments, **environ) -> None:
     result = self.pip('install', '--quiet', *arguments, **environ)
-    assert result.code == 0, f'{arguments}\n{result.output}'
+    assert result.returncode == 0, f'{arguments}\n{result.stdout}'
 
   def tool(self, *arguments, cwd=None) -> Result:
     """Runs the tool that is installed, away from the checkout."""

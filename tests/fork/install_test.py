@@ -9,9 +9,9 @@ import pytest
 
 def _intact(environment, **kwargs):
   result = environment.tool('status', **kwargs)
-  assert result.code == 0, result.output
+  assert result.returncode == 0, result.stdout
   gives = f'import optax gives {environment.packages}/optax'
-  assert f'{gives}, the fork {env.fork_version()}: intact' in result.output
+  assert f'{gives}, the fork {env.fork_version()}: intact' in result.stdout
 
 
 def test_fresh_environment_installs_without_git_or_compiler(
@@ -41,7 +41,7 @@ def test_asking_for_upstream_keeps_the_fork_and_going_back_leaves_nothing(
   assert (environment.packages / 'optax').is_dir()
   assert not (environment.packages / 'optax_fork').exists()
   env.refused(environment.tool('status', cwd=env.REPOSITORY), 'upstream Optax')
-  assert environment.pip('uninstall', '-qy', 'optax').code == 0
+  assert environment.pip('uninstall', '-qy', 'optax').returncode == 0
   result = environment.tool('status', cwd=env.REPOSITORY)
   env.refused(result, 'No Optax is installed')
 

@@ -136,7 +136,7 @@ def test_conflict_is_left_to_git_and_the_move_can_be_dropped(
   said = f'Merge conflict in {fake.BACKPORT}', 'git rebase --skip'
   env.refused(result, *said, 'freezing: fix', tree)
   # As the error says; each line that it gives is a command.
-  undo = result.output.partition('To drop the move:\n')[2].splitlines()
+  undo = result.stdout.partition('To drop the move:\n')[2].splitlines()
   for line in '; '.join(undo).split('; '):
     if 'optax_fork' in line.split()[2:3]:
       env.must_tool(fork, 'checkout')
@@ -148,7 +148,7 @@ def test_conflict_is_left_to_git_and_the_move_can_be_dropped(
   assert not env.git(fork, 'status', '--porcelain')
   env.must_tool(fork, 'check')
   # And again, to the end: without the backport, and the others as they were.
-  assert env.tool(fork, 'move', _NEW, **variables).code == 1
+  assert env.tool(fork, 'move', _NEW, **variables).returncode == 1
   step = '--skip'
   while (tree / '.git/rebase-merge').exists():
     try:

@@ -46,10 +46,7 @@ def _added(tree):
 def _tests(tree):
   """Returns the tests of the files that the fork changes or adds."""
   paths = series.touched(series.read(_ROOT / 'patches'))
-  tests = {
-      re.sub(r'(_test)?\.py$', '_test.py', path)
-      for path in [*paths, *series.added(_ROOT)]
-  }
+  tests = upstream.tests_of([*paths, *series.added(_ROOT)])
   tests.add('optax/contrib/_common_test.py')  # Of all that is there.
   return sorted(path for path in tests if (tree / path).exists())
 

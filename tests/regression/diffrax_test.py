@@ -58,10 +58,8 @@ class NeuralODETest(chex.TestCase):
       assert isinstance(model, _NeuralODE)
       return jnp.mean((_solve(model) - paths) ** 2)
 
-    held = eqx.tree_at(
-        lambda m: m.field.layers[-1], jax.tree.map(lambda _: True, model), False
-    )
-    transform = optax.selective_transform(training.LBFGS, freeze_mask=held)
+    last = optax.masks.at(lambda model: model.field.layers[-1])
+    transform = optax.selective_transform(training.LBFGS, train_mask=last)
     found, losses = training.train_by_line_search(transform, model, loss, 10)
     self.assertEqual(losses, sorted(losses, reverse=True))
     self.assertLess(losses[-1], 0.1 * losses[0])
