@@ -21,9 +21,6 @@ BUILD = (
 _PIP = {'PIP_DISABLE_PIP_VERSION_CHECK': '1', 'PIP_COMPILE': '0'}
 Result = subprocess.CompletedProcess
 _TOOL = (sys.executable, '-m', 'optax_fork')
-_IGNORED = shutil.ignore_patterns(
-    '.git', '.tox', '.venv', 'work', 'dist', '__pycache__', '*.egg-info',
-)
 
 
 def fork_version() -> str:
@@ -35,11 +32,6 @@ def build_requirements() -> dict[str, str]:
   text = (REPOSITORY / 'pyproject.toml').read_text('utf-8')
   found = re.findall(r'^  "((\S+?)===?\S+)",', text, re.M)
   return {name: requirement for requirement, name in found}
-
-
-def copy_repository(target) -> None:
-  """Copies the repository's files, none that git ignores."""
-  shutil.copytree(REPOSITORY, target, ignore=_IGNORED)
 
 
 def call(*command, cwd=None, **environ) -> Result:

@@ -31,6 +31,9 @@ _PATCHES = (
      'X = 2\nY = 3\n'),
 )  # fmt: skip
 THREADS = '| https://example.org/1 | open | 2026-11-24 | A note. |\n'
+_IGNORED = shutil.ignore_patterns(
+    '.git', '.tox', '.venv', 'work', 'dist', '__pycache__', '*.egg-info',
+)
 _README = """Optax, which they are applied in order to Optax 0.2.8.
 <!-- The series: written by `python -m optax_fork export`. -->
 <!-- The end of the series. -->
@@ -100,7 +103,7 @@ def write(path: pathlib.Path, text: str) -> None:
 def make(target: pathlib.Path) -> None:
   """Makes ``fork``, a checkout with four patches, and ``main`` beside it."""
   fork, main = target / 'fork', target / 'main'
-  env.copy_repository(fork)
+  shutil.copytree(env.REPOSITORY, fork, ignore=_IGNORED)
   env.git(fork, 'init', '--quiet')
   for name in ('optax_fork/optax', 'patches'):
     shutil.rmtree(fork / name)

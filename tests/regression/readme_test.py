@@ -23,11 +23,6 @@ _PAGES = sorted(
 )
 
 
-def _example(number):
-  text = _README.read_text('utf-8')
-  return re.findall(r'```python\n(.*?)```', text, re.S)[number]
-
-
 def _anchors(page):
   """Returns the anchors that GitHub makes of the headings of a page."""
   text = re.sub(r'```.*?```', '', page.read_text('utf-8'), flags=re.S)
@@ -44,9 +39,10 @@ class ReadmeTest(parameterized.TestCase):
       ('fork', lambda: optax, -1e-4), ('pristine', pristine.load, 0.0)
   )
   def test_first_example_decays_on_the_fork_alone(self, load, wanted):
-    names = {}
+    names, text = {}, _README.read_text('utf-8')
+    program = re.search(r'```python\n(.*?)```', text, re.S)[1]
     with mock.patch.dict('sys.modules', {'optax': load()}):
-      exec(_example(0), names)  # pylint: disable=exec-used
+      exec(program, names)  # pylint: disable=exec-used
     np.testing.assert_allclose(names['updates']['w'], wanted, rtol=1e-6)
     np.testing.assert_array_equal(names['updates']['b'], 0.0)
 
