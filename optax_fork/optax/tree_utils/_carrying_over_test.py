@@ -263,13 +263,13 @@ class CarryOverTest(parameterized.TestCase):
   def test_models_of_other_classes(self):
     fields = {'__annotations__': {'third': Any}, '__module__': 'mine'}
     other = type('Other', (_Net,), fields)
-    init = lambda params: _train(_ADAM, params)
+    init = lambda x: _train(_ADAM, [x, optax.MaskedState(x)])
     old = init(_Net(jnp.ones(2), [jnp.ones(3)]))
     new = init(other(jnp.ones(2), (jnp.ones(3),), optax.MaskedNode()))
     found = optax.tree.carry_over(old, new).state
     self.assertTrue(_is_taken(found, old))
     self.assertEqual(jax.tree.structure(found), jax.tree.structure(new))
-    lost = "^At '0/mu/second/0', the old state has nothing, "
+    lost = "^At '0/mu/0/second/0', the old state has nothing, "
     with self.assertRaisesRegex(ValueError, lost):
       optax.tree.carry_over(init(_Net(jnp.ones(2), None)), new)
 
@@ -432,6 +432,8 @@ class ErrorsTest(parameterized.TestCase):
         r' one float32\[3\], so nothing goes on. .* a label of its own'
     ):
       optax.tree.carry_over(_ADAM.init(_BODY), _ADAM.init(_BOTH))
+    with self.assertRaisesRegex(ValueError, "^At '0/mu/1', .* of its own"):
+      optax.tree.carry_over(_ADAM.init([1.0]), _ADAM.init((1.0, 2.0)))
     search = optax.scale_by_backtracking_linesearch
     with self.assertRaisesRegex(ValueError, "^At 'grad/body', .* has nothing"):
       optax.tree.carry_over(

@@ -223,11 +223,15 @@ class ScheduleTest(parameterized.TestCase):
     state = optax.trace(0.9).init(make(jnp.ones(2)))
     self.assertEqual(optax.tree.set(state, b=4).trace, make(4))
 
-  def test_integer_of_a_state_in_a_wrapper(self):
-    """It cannot be a param, so it is set."""
-    state = optax.MaskedState(_Sized(0)), optax.adam(0.1).init(jnp.ones(2))
-    new = optax.tree.set(state, count=4)
-    self.assertEqual(_integers(new), [4, 4])
+  def test_what_cannot_be_a_param(self):
+    """An integer and a state are set wherever a state of a user's has them."""
+    norm = collections.namedtuple('Norm', 'stats', module='mine')(0.5)
+    adam = optax.adam(0.1).init(jnp.ones(2))
+    users = _Scaled({'count': jnp.array(0), 'x': norm})
+    state = users, _Scaled(adam), norm, adam
+    for name, places in (('count', 3), ('mu', 2), ('Norm', 2)):
+      values = {name: 4}
+      self.assertLen(_integers(optax.tree.set(state, **values)), places)
 
   def test_names_inside_of_others(self):
     """As docs/checkpoints.md says of `set`, and as in 0.2.8."""
@@ -241,7 +245,8 @@ class ScheduleTest(parameterized.TestCase):
     new, _ = optax.tree.set((params, state), count=4)
     self.assertEqual(new, params | {'count': 4})
     self.assertIsInstance(new, collections.OrderedDict)
-    new = optax.tree.set(optax.MaskedState(adam), ScaleByAdamState=3, inner_state=4)
+    masked = optax.MaskedState(adam)
+    new = optax.tree.set(masked, inner_state=4, ScaleByAdamState=3)
     self.assertEqual(new, optax.MaskedState(4))
 
   def test_states_of_a_class_at_several_depths(self):
