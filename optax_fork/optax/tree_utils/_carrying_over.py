@@ -88,8 +88,8 @@ def carry_over(old: Any, new: Any) -> CarriedOver:
     parts[max((p for p in parts if path[: len(p)] == p), key=len)].append(path)
   begun = [k for k in parts if any(both.get(path) is None for path in parts[k])]
   is_fresh = lambda path: any(path[: len(place)] == place for place in begun)
-  # A NamedTuple may be a user's state. A model may have a new class, where it is
-  # in a state of Optax as params are.
+  # A NamedTuple may be a user's state. Where a state of Optax holds params, a
+  # model may have a new class.
   pairs = [*_find_pairs(old, new)]
   for path, x, y, in_params in pairs:
     may_be_state = _is_named if in_params else _is_own
@@ -224,7 +224,8 @@ def _is_another(path: Any, old: Any, new: Any) -> ValueError:
   elif type(old) is not type(new) and was == now:
     why = (
         'whose class was made again, as by a cell of a notebook that ran twice.'
-        f' Make both states with one class. Or, if all else is as before,{as_new}'
+        ' Make both states with one class. Or, if all else is as before,'
+        + as_new
     )
   elif is_same and level(old) != level(new):
     why = (
