@@ -149,9 +149,14 @@ class InjectTest(parameterized.TestCase):
     self.assertEqual(new[0].trace['scale'], 4)
     found = optax.tree.set(state, scale=4)
     chex.assert_trees_all_equal(found, (state[0], new[1]))
-    scale = collections.namedtuple('Norm', 'scale')
+    users = collections.namedtuple('Norm', 'stats')({'scale': jnp.ones(2)})
     with self.assertRaisesRegex(ValueError, 'Choose what to set'):
-      optax.tree.set(tx.init(scale(jnp.ones(2))), scale=4)
+      optax.tree.set((users, state), scale=4)
+
+  def test_setting_a_name_in_an_ordered_dict(self):
+    tree = collections.OrderedDict(b=1, a=2)
+    self.assertIs(type(pristine.load().tree.set(tree, a=3)), dict)
+    self.assertEqual(optax.tree.set(tree, a=3), type(tree)(b=1, a=3))
 
   def test_schedule_that_returns_a_bool(self):
     def make(library):
@@ -328,6 +333,16 @@ class ViewsTest(parameterized.TestCase):
     for states in ((), (state, state)):
       with self.assertRaisesRegex(ValueError, 'ScheduleFreeState'):
         optax.contrib.schedule_free_eval_params(states, _PARAMS)
+
+  def test_schedule_free_of_another_shape(self):
+    column = jnp.ones((3, 1))
+    evaluate = lambda library: library.contrib.schedule_free_eval_params(
+        library.flatten(library.contrib.schedule_free_sgd(0.1)).init(column),
+        column,
+    )
+    self.assertEqual(evaluate(pristine.load()).shape, (3, 3))
+    with self.assertRaisesRegex(ValueError, 'other shapes'):
+      evaluate(optax)
 
 
 class RawModelsTest(parameterized.TestCase):

@@ -96,6 +96,22 @@ class CarryOverTest(parameterized.TestCase):
         len([x for x in found.dropped if x.startswith('1/inner_states/gone/')]),
     )
 
+  def test_labels_in_every_wrapper(self):
+    """Its state has the one inside in a field that is called so."""
+    inner = optax.partition({'x': optax.adam(0.1)}, 'x')
+    names = ('inner', 'base_optimizer', 'fast_optimizer', 'optimizer', 'tx')
+    given = _GIVEN | dict.fromkeys(names, inner)
+    wrappers = []
+    for label, factory in factories.public(optax).items():
+      name = factories.name_of(label)
+      args, kwargs = factories.arguments(optax, name, factory, given)
+      if inner in kwargs.values():
+        wrappers.append(label)
+        state = factory(*args, **kwargs).init(optax.LookaheadParams(_OLD, _OLD))
+        found = repr(optax.tree.carry_over(state, state))
+        self.assertIn('inner_states/x', found, label)
+    self.assertGreater(len(wrappers), 11)
+
   @parameterized.parameters(*_OPTIMIZERS)
   def test_every_optimizer_alone(self, label):
     """Where one state has all params, it starts fresh, and an error says so."""

@@ -53,6 +53,7 @@ class LBFGSBState(NamedTuple):
   value: jax.typing.ArrayLike
   grad: base.Updates
   info: linesearch.ZoomLinesearchInfo
+  _kinds_of_fields = {'memory': 'state'}
 
 
 def lbfgsb(

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from optax._src import tables
 from optax._src import tree_differences
+from optax._src.models import nnx_types
 from optax._src.models import views
 from optax.tree_utils import _state_names
 
@@ -73,6 +74,11 @@ def carry_over(old: Any, new: Any) -> CarriedOver:
   References:
     Asked for in `flax#4423 <https://github.com/google/flax/issues/4423>`_.
   """
+  if any(map(nnx_types.is_state, (old, new))):
+    raise ValueError(
+        '`nnx.state` leaves the classes of states out, which tell another'
+        ' optimizer. Carry over `optimizer.opt_state`.'
+    )
   olds, news = map(dict, map(jax.tree_util.tree_leaves_with_path, (old, new)))
   if len(olds) + len(news) < len(jax.tree.leaves((old, new))):
     raise ValueError('A node of a state has two children with one key.')
@@ -82,17 +88,16 @@ def carry_over(old: Any, new: Any) -> CarriedOver:
     parts[max((p for p in parts if path[: len(p)] == p), key=len)].append(path)
   begun = [k for k in parts if any(both.get(path) is None for path in parts[k])]
   is_fresh = lambda path: any(path[: len(place)] == place for place in begun)
-  # A NamedTuple may be a user's state. A model may have a new class, but is in
-  # a state of Optax.
-  is_named = lambda x: hasattr(x, '_fields') and not views.is_masked(x)
-  is_own = lambda x: is_named(x) or dataclasses.is_dataclass(x)
-  for path, x, y, is_inside in _find_pairs(old, new):
-    may_be_state = is_named if is_inside else is_own
+  # A NamedTuple may be a user's state. Where a state of Optax holds params, a
+  # model may have a new class.
+  pairs = [*_find_pairs(old, new)]
+  for path, x, y, in_params in pairs:
+    may_be_state = _is_named if in_params else _is_own
     is_other = all(map(may_be_state, (x, y))) and type(x) is not type(y)
     if is_other or not is_fresh(path) and _have_no_keys(x, y):
       raise _is_another(path, x, y)
   if begun and all(map(is_fresh, both)):
-    raise _nothing_goes_on(parts, begun, both, olds, news)
+    raise _nothing_goes_on(parts, begun, both, olds, news, pairs)
   rows = [['what', 'state', 'leaves']]
   found: dict[str, Any] = {'carried': (), 'fresh': (), 'dropped': ()}
   fresh, carried = {'dropped': olds, 'fresh': news}, {'carried': olds}
@@ -110,10 +115,14 @@ def _find_states(old: Any, new: Any, keys: Any = ()) -> Any:
   yield keys
   if not jax.tree.leaves(old) or not jax.tree.leaves(new):
     return
-  partitions = []
+  partitions, params = [], []
   is_state = _state_names.is_state
   is_leaf = lambda x: views.is_partition_state(x) or not is_state(x)
   for path, x, y, error in tree_differences.walk(new, old, is_leaf, keys):
+    if any(path[: len(place)] == place for place in params):
+      continue
+    keys_of = [key for key, _ in tree_differences.open_node(x)[0] if key]
+    params += [path + k for k in keys_of if _state_names.holds_params(x, *k)]
     if error or is_leaf(x) != is_leaf(y) or is_state(x) != is_state(y):
       raise _is_another(path, y, x)
     if views.is_partition_state(x) and jax.tree.leaves((x, y)):
@@ -127,18 +136,27 @@ def _find_states(old: Any, new: Any, keys: Any = ()) -> Any:
 
 
 def _find_pairs(
-    old: Any, new: Any, keys: Any = (), is_inside: bool = False
+    old: Any, new: Any, keys: Any = (), in_params: bool = False
 ) -> Any:
   """Yields the nodes that have one path in both, whatever is around them.
 
-  And whether they are inside of a state of Optax.
+  And whether they are in the params, as a state of Optax holds them.
   """
   if jax.tree.leaves(old) and jax.tree.leaves(new):
-    yield keys, old, new, is_inside
-    is_inside = is_inside or views.is_optax(type(new))
+    yield keys, old, new, in_params
     olds, news = (dict(tree_differences.open_node(x)[0]) for x in (old, new))
     for key in [key for key in news if key and key in olds]:
-      yield from _find_pairs(olds[key], news[key], keys + key, is_inside)
+      is_below = in_params or _state_names.holds_params(new, *key)
+      yield from _find_pairs(olds[key], news[key], keys + key, is_below)
+
+
+def _is_named(x: Any) -> bool:
+  return hasattr(x, '_fields') and not views.is_masked(x)
+
+
+def _is_own(x: Any) -> bool:
+  """Whether it may be a state of a user's, by its class."""
+  return _is_named(x) or dataclasses.is_dataclass(x)
 
 
 def _have_no_keys(*nodes: Any) -> bool:
@@ -167,7 +185,11 @@ def _take(old: Any, new: Any) -> Any:
     is_cast = most(dtype) >= min(most(was), most(wide))
   if shape != wanted or was != dtype and not is_cast:
     return None
-  return old if was == dtype else jnp.asarray(old, dtype)
+  if was == dtype:
+    return old
+  if isinstance(old, jax.ShapeDtypeStruct):
+    return jax.ShapeDtypeStruct(old.shape, dtype, sharding=old.sharding)
+  return jnp.asarray(old, dtype)
 
 
 def _is_another(path: Any, old: Any, new: Any) -> ValueError:
@@ -175,6 +197,11 @@ def _is_another(path: Any, old: Any, new: Any) -> ValueError:
   partition = next(filter(views.is_partition_state, (old, new)), None)
   level = lambda node: jax.tree.structure(node, lambda x: x is not node)
   is_same = dataclasses.is_dataclass(old) and type(old) is type(new)
+  was, now = ((type(x).__module__, type(x).__qualname__) for x in (old, new))
+  as_new = (
+      ' give the old state the structure of the new one:'
+      ' `jax.tree.unflatten(jax.tree.structure(new), jax.tree.leaves(old))`.'
+  )
   if type(old) in (list, dict) and type(new) is not type(old):
     why = (
         'as if it was restored without a target. Give one,'
@@ -191,9 +218,14 @@ def _is_another(path: Any, old: Any, new: Any) -> ValueError:
     why = (
         'whose children have no keys, and whose static data differ. If their'
         ' order is the same, as in a `Partial` of a function that was made'
-        ' again, give the old state the structure of the new one:'
-        ' `jax.tree.unflatten(jax.tree.structure(new), jax.tree.leaves(old))`.'
-        ' Or register the class by `jax.tree_util.register_pytree_with_keys`.'
+        f' again,{as_new} Or register the class by'
+        ' `jax.tree_util.register_pytree_with_keys`.'
+    )
+  elif type(old) is not type(new) and was == now:
+    why = (
+        'whose class was made again, as by a cell of a notebook that ran twice.'
+        ' Make both states with one class. Or, if all else is as before,'
+        + as_new
     )
   elif is_same and level(old) != level(new):
     why = (
@@ -202,16 +234,17 @@ def _is_another(path: Any, old: Any, new: Any) -> ValueError:
     )
   else:
     why = (
-        'which is of another optimizer. Where one holds the other, carry over'
-        ' that part, as in `optax.tree.carry_over(old[1], new.inner_opt_state)`'
-        ', and put it in. Or set what both have, with `optax.tree.set`. In'
-        ' `optax.partition`, you can also give it another label.'
+        'which is of another optimizer. Where one holds the other, put it in,'
+        ' as in `optax.MaskedState(old)` for a label. Or carry over that part,'
+        ' as in `optax.tree.carry_over(old[1], new.inner_opt_state)`, or set'
+        ' what both have, with `optax.tree.set`. In `optax.partition`, you can'
+        ' also give it another label.'
     )
   return _unlike(path, old, new, why)
 
 
 def _nothing_goes_on(
-    parts: Any, begun: Any, both: Any, olds: Any, news: Any
+    parts: Any, begun: Any, both: Any, olds: Any, news: Any, pairs: Any
 ) -> ValueError:
   was, now = (
       {k: k[-1].key for k in parts if k and any(x[: len(k)] == k for x in tree)}
@@ -220,6 +253,10 @@ def _nothing_goes_on(
   shared = [k for k in begun if not k or k in was and k in now]
   place = (shared or begun)[0]
   lost = [path for path in parts[place] if both.get(path) is None]
+  around = [x for x in pairs if lost[0][: len(x[0])] == x[0]]
+  for path, old, new, _ in around[-1:]:
+    if type(old) in (list, dict) and _is_own(new):
+      return _is_another(path, old, new)
   if not olds:
     why = 'It has no arrays at all: use the new one as it is'
   elif not shared:
@@ -227,8 +264,9 @@ def _nothing_goes_on(
     why = f'No label is in both: the old state has {was}, and the new one {now}'
   elif jax.tree_util.GetAttrKey('inner_states') in lost[0][len(place) :]:
     why = (
-        'Its labels are not told apart: a state of yours around them must be a'
-        ' tuple or a dataclass, and a chain may have one partition. Or carry'
+        'Its labels are told apart only outside of params, with one partition'
+        ' in a chain. A state of yours around or beside them goes into a tuple'
+        ' or a dataclass, such as `chain` in place of `named_chain`. Or carry'
         ' over what is in'
     )
   elif not any(path in news for path in lost):

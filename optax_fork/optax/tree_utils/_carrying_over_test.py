@@ -8,6 +8,7 @@ from typing import Any
 
 from absl.testing import parameterized
 import equinox as eqx
+from flax import nnx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -233,6 +234,9 @@ class CarryOverTest(parameterized.TestCase):
     found = optax.tree.carry_over(_Wrapper(old, ()), _Wrapper(dtype(0), ()))
     self.assertEqual(found.state.number, old)
     self.assertEqual(found.state.number.dtype, dtype)
+    of_abstract = jax.eval_shape(lambda: found.state)
+    states = jax.eval_shape(lambda: (_Wrapper(old, ()), _Wrapper(dtype(0), ())))
+    self.assertEqual(optax.tree.carry_over(*states).state, of_abstract)
 
   def test_float16_cannot_hold_what_others_do(self):
     init = lambda dtype: _train(_ADAM, jax.tree.map(dtype, _BODY))
@@ -259,13 +263,13 @@ class CarryOverTest(parameterized.TestCase):
   def test_models_of_other_classes(self):
     fields = {'__annotations__': {'third': Any}, '__module__': 'mine'}
     other = type('Other', (_Net,), fields)
-    init = lambda params: _train(_ADAM, params)
+    init = lambda x: _train(_ADAM, [x, optax.MaskedState(x)])
     old = init(_Net(jnp.ones(2), [jnp.ones(3)]))
     new = init(other(jnp.ones(2), (jnp.ones(3),), optax.MaskedNode()))
     found = optax.tree.carry_over(old, new).state
     self.assertTrue(_is_taken(found, old))
     self.assertEqual(jax.tree.structure(found), jax.tree.structure(new))
-    lost = "^At '0/mu/second/0', the old state has nothing, "
+    lost = "^At '0/mu/0/second/0', the old state has nothing, "
     with self.assertRaisesRegex(ValueError, lost):
       optax.tree.carry_over(init(_Net(jnp.ones(2), None)), new)
 
@@ -276,9 +280,9 @@ class CarryOverTest(parameterized.TestCase):
       lambda tx: _labels(optax.chain(optax.clip(1.0), tx)),
       optax.contrib.master_weights,
       # Below what is another model, or in a tree with what is no state.
-      lambda tx: tx._replace(init=lambda p: optax.MaskedState(
+      lambda tx: tx._replace(init=lambda p: optax.EmaState((), (
           (_Net if 'Momentum' in str(tx.init(p)) else _Other)(tx.init(p), ())
-      )),
+      ))),
   )
   def test_states_of_other_classes(self, wrap):
     """A class of a user's is another optimizer, though its fields are alike."""
@@ -292,10 +296,15 @@ class CarryOverTest(parameterized.TestCase):
         optax.tree.carry_over(old, one.init(_BOTH)).state, old
     ))  # fmt: skip
 
-  def test_states_of_other_classes_in_a_chain(self):
-    old, new = (cls(jnp.ones(2), ()) for cls in (_Net, _Other))
-    with self.assertRaisesRegex(ValueError, "^At '0'.*of another optimizer"):
-      optax.tree.carry_over((old, old), (new, old))
+  @parameterized.parameters(
+      (lambda x: (x, x), '0'),
+      (optax.MaskedState, 'inner_state'),
+  )
+  def test_dataclasses_of_other_classes(self, wrap, place):
+    """They are models only where a state of Optax has params."""
+    old, new = (wrap(cls(jnp.ones(2), ())) for cls in (_Net, _Other))
+    with self.assertRaisesRegex(ValueError, f"^At '{place}'.*another optim"):
+      optax.tree.carry_over(old, new)
 
 
 class ErrorsTest(parameterized.TestCase):
@@ -303,23 +312,42 @@ class ErrorsTest(parameterized.TestCase):
   @parameterized.parameters(
       list,
       lambda state: [state[0]._asdict(), {}],
-      lambda state: ({**state[0]._asdict()}, state[1]),
+      lambda state: ({**state[0]._asdict()}, *state[1:]),
+      lambda state: (*state[:2], {**state[2]._asdict()}),
+      lambda state: (*state[:2], [*state[2]]),
   )
   def test_state_that_was_restored_without_its_classes(self, restore):
-    state = _ADAM.init(_BOTH)
+    state = optax.chain(_ADAM, _accumulate(_Momentum)).init(_BOTH)
+    state = *state[0], state[1]
     with self.assertRaisesRegex(
         ValueError, r'as if it was restored without a target.*`optimizer.init'
     ):
       optax.tree.carry_over(restore(state), state)
 
-  def test_params_that_hold_a_state(self):
+  def test_states_of_nnx(self):
+    with self.assertRaisesRegex(ValueError, 'Carry over `optimizer.opt_state`'):
+      optax.tree.carry_over(*[nnx.State({'mu': {'value': 1}})] * 2)
+
+  @parameterized.product(
+      tx=(
+          _ADAM,
+          optax.masked(optax.ema(0.9), True),
+          optax.MultiSteps(_ZERO, 2),
+      ),
+      hold=(
+          lambda state: {'net': jnp.ones(2), 'learned': state},
+          lambda state: (jnp.ones(2), state),
+          lambda state: _Net(jnp.ones(2), state),
+          lambda state: state,
+      ),
+  )
+  def test_params_that_hold_a_state(self, tx, hold):
     """Only the optimizer's own labels go on by themselves."""
-    old, new = (
-        _ADAM.init({'net': jnp.ones(2), 'learned': _labels(_ADAM).init(x)})
-        for x in (_BODY, _BOTH)
-    )
-    with self.assertRaisesRegex(ValueError, 'nothing goes on'):
+    states = (_labels(_ADAM).init(params) for params in (_BODY, _BOTH))
+    old, new = map(tx.init, map(hold, states))
+    with self.assertRaisesRegex(ValueError, 'apart only outside of params'):
       optax.tree.carry_over(old, new)
+    self.assertTrue(_is_taken(optax.tree.carry_over(new, new).state, new))
 
   @parameterized.named_parameters(
       ('other_class', optax.sgd(0.1, 0.9), optax.adam(0.1), '0'),
@@ -357,14 +385,25 @@ class ErrorsTest(parameterized.TestCase):
       ('in_a_dict', *(
           tx._replace(init=lambda p, tx=tx: {'x': p, 'y': tx.init(p)})
           for tx in (_labels(_ZERO), _labels(_ADAM))
-      ), 'not told apart: a state of yours'),
+      ), 'goes into a tuple or a dataclass'),
+      ('named', *(
+          optax.named_chain(('x', _labels(x)), ('y', _accumulate(_Momentum)))
+          for x in (_ZERO, _ADAM)
+      ), '`chain` in place of `named_chain`'),
+      ('not_masked', _ADAM._replace(init=lambda params: optax.PartitionState(
+          {'body': _ADAM.init(params)}
+      )), _labels(_ADAM), r'`optax.MaskedState\(old\)` for a label'),
+      ('made_again', *(
+          _accumulate(collections.namedtuple('Made', 'acc', module='mine'))
+          for _ in range(2)
+      ), r'Made\(acc\), whose class was made again, .*jax.tree.unflatten\('),
       ('static', *(
           _ADAM._replace(init=lambda p, n=n: _Static(_ADAM.init(p), n))
           for n in (1, 2)
       ), r'_Static\(inner\), whose static fields differ'),
       ('two_partitions', *(
           optax.chain(_labels(_ADAM), _labels(x)) for x in (_ZERO, _ADAM)
-      ), 'not told apart: .* one partition'),
+      ), 'with one partition in a chain'),
   )  # fmt: skip
   def test_errors_say_the_way_out(self, first, second, text):
     with self.assertRaisesRegex(ValueError, text):
@@ -397,6 +436,8 @@ class ErrorsTest(parameterized.TestCase):
         r' one float32\[3\], so nothing goes on. .* a label of its own'
     ):
       optax.tree.carry_over(_ADAM.init(_BODY), _ADAM.init(_BOTH))
+    with self.assertRaisesRegex(ValueError, "^At '0/mu/1', .* of its own"):
+      optax.tree.carry_over(_ADAM.init([1.0]), _ADAM.init((1.0, 2.0)))
     search = optax.scale_by_backtracking_linesearch
     with self.assertRaisesRegex(ValueError, "^At 'grad/body', .* has nothing"):
       optax.tree.carry_over(

@@ -3,8 +3,10 @@
 """Names in states, for `optax.tree.get` and `optax.tree.set`."""
 
 import collections
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+import copy
 import dataclasses
+import functools
 import itertools
 from typing import Any, Optional
 
@@ -49,56 +51,81 @@ def distinct(found: _Found, state: Any) -> _Found:
     found: pairs of path and value.
     state: where they were found.
   """
-  last = lambda path: [(None, state), *_follow(state, path[:-1])][-1][0]
-  kinds = [last(path) for path, _ in found]
-  numbers = {
-      (path[:-2], path[-1:])
-      for (path, _), kind in zip(found, kinds)
-      if kind == 'number'
-  }
+  kind = lambda path: [None, *(x for x, _ in _follow(state, path[:-1]))][-1]
+  argument = lambda path: (path[:-2], path[-1:])
+  numbers = [argument(path) for path, _ in found if kind(path) == 'number']
   return [
       (path, value)
-      for (path, value), kind in zip(found, kinds)
-      if kind != 'schedule' or (path[:-2], path[-1:]) not in numbers
+      for path, value in found
+      if kind(path) != 'schedule' or argument(path) not in numbers
   ]
 
 
-class Chosen(dict[str, list[_Path]]):
-  """The paths to set by name, and a filter of them."""
-
-  def __call__(self, path: _Path, value: Any) -> bool:
-    return any(path in paths for paths in self.values())
-
-
-def choose(
-    state: Any,
-    filtering: Optional[_Filter],
-    names: Iterable[str],
-    get_all: Callable[..., _Found],
-) -> Chosen:
-  """Returns a filter of the paths to set, or raises an error that says why.
+def set_each(get_all: Callable[..., _Found]) -> Callable[..., Any]:
+  """Lets ``tree_set`` set a name at each depth, or say why it does not.
 
   Args:
-    state: where to set values.
-    filtering: says by path and value what to set, or None.
-    names: what the values are called.
     get_all: ``optax.tree.get_all_with_path``, which imports this module.
+
+  Returns:
+    A decorator of Optax's function.
   """
-  if isinstance(filtering, Chosen):  # From `set_below`.
-    return filtering
-  chosen = Chosen()
-  for name in names:
-    found = get_all(state, name, filtering)
-    if not found:
-      how = ', as `filtering` chooses,' if filtering else ''
-      there = show_names(state)
-      raise KeyError(f'Found no values of {name!r}{how} in {there}')
-    places = {path: _place(path, x, state, name) for path, x in found}
-    if None in places.values():
-      found = [x for x in found if places[x[0]] != 'params']
-    _check_found(found, places, state, name)
-    chosen[name] = [path for path, _ in found]
-  return chosen
+
+  def decorate(tree_set):
+    @functools.wraps(tree_set)
+    def set_all(tree, filtering=None, /, **kwargs):
+      values = {}
+      for name, value in kwargs.items():
+        for path, old in _choose(tree, filtering, name, get_all):
+          # A field, rather than the class of what is in it, as in 0.2.8.
+          if path not in values or type(old).__name__ != name:
+            values[path] = value
+      return _set(tree, values)
+
+    return set_all
+
+  return decorate
+
+
+def _set(node: Any, values: dict[_Path, Any]) -> Any:
+  """Sets values by their paths, the outermost ones, and keeps other nodes."""
+  if () in values:
+    return values[()]
+  below = collections.defaultdict(dict)
+  for path, value in values.items():
+    below[path[0]][path[1:]] = value
+  for key, inner in below.items():
+    if hasattr(key, 'tuple_name'):
+      child = _set(getattr(node, key.name), inner)
+      node = node._replace(**{key.name: child})
+    elif isinstance(key, jax.tree_util.DictKey) and isinstance(node, dict):
+      node = copy.copy(node)  # JAX would sort the keys.
+      node[key.key] = _set(node[key.key], inner)
+    else:
+      children, treedef = tree_differences.open_node(node)
+      node = treedef.unflatten(
+          _set(x, inner) if path == (key,) else x for path, x in children
+      )
+  return node
+
+
+def _choose(
+    state: Any,
+    filtering: Optional[_Filter],
+    name: str,
+    get_all: Callable[..., _Found],
+) -> _Found:
+  """Finds what to set, or raises an error that says why there is nothing."""
+  found = get_all(state, name, filtering)
+  if not found:
+    how = ', as `filtering` chooses,' if filtering else ''
+    there = show_names(state)
+    raise KeyError(f'Found no values of {name!r}{how} in {there}')
+  places = {path: _place(path, x, state, name) for path, x in found}
+  if None in places.values():
+    found = [x for x in found if places[x[0]] != 'params']
+  _check_found(found, places, state, name)
+  return found
 
 
 def _is_below(path: _Path, other: _Path) -> bool:
@@ -114,19 +141,30 @@ def is_state(x: Any) -> bool:
   return bool(children) and (any if is_open else all)(map(is_state, children))
 
 
+def holds_params(node: Any, key: Any) -> bool:
+  """Whether a field of a state of Optax's holds no state, by its name.
+
+  If what it holds has states, those are params.
+  """
+  is_named = getattr(key, 'name', '').endswith(('state', 'states'))
+  return views.is_optax(type(node)) and not is_named
+
+
 def _place(path: _Path, value: Any, state: Any, name: str) -> Optional[str]:
   """Says whether a name is below a field that holds no state.
 
   Returns:
-    None if not, or if the value is of integers, as a count is. 'params' if it
-    is an entry of what a state of Optax has there. 'unknown' where it is a
-    field, or in a node of the user's: a param has it, or a state in a wrapper.
+    None if not. 'params' if it is in what a state of Optax has there. 'unknown'
+    if it is below a field of the user's, where a param or a state may have it,
+    and is not of integers, as a count is.
   """
   place, node = None, state
   for key, (kind, child) in zip(path, _follow(state, path[:-1])):
-    if hasattr(key, 'name'):
-      place = 'params' if views.is_optax(type(node)) else 'unknown'
-    if kind or place and is_state(child):
+    if holds_params(node, key) and not kind:
+      return 'params'
+    if hasattr(key, 'name') and not views.is_optax(type(node)):
+      place = 'unknown'
+    if place and is_state(child):
       place = None
     node = child
   is_count = lambda x: leaf_kinds.is_discrete(x) and not leaf_kinds.is_bool(x)
@@ -134,7 +172,7 @@ def _place(path: _Path, value: Any, state: Any, name: str) -> Optional[str]:
   is_class = type(value).__name__ == name
   if not place or is_class or any(map(is_count, jax.tree.leaves(value))):
     return None
-  return 'unknown' if hasattr(path[-1], 'name') else place
+  return place
 
 
 def _check_found(
@@ -151,7 +189,7 @@ def _check_found(
   fields = [(p, x) for p, x in found if type(x).__name__ != name]
   tops = [x for x in fields if not any(_is_below(x[0], y) for y, _ in found)]
   for (path, x), (other, y) in itertools.product(tops, tops):
-    differ = places[path] is not None and places[other] is None
+    differ = places[path] != places[other]
     is_below = _is_below(path[:-1], other[:-1])
     if differ or is_below and not views.same_layout(x, y):
       raise ValueError(
@@ -163,29 +201,6 @@ def _check_found(
       )
 
 
-def set_below(
-    path: _Path, node: Any, chosen: Chosen, values: Any, tree_set: Any
-) -> Any:
-  """Sets names below a node that has none of them itself.
-
-  Args:
-    path: where the node is.
-    node: a node or a leaf.
-    chosen: the paths to set.
-    values: by name.
-    tree_set: ``optax.tree.set``.
-
-  Returns:
-    The node with these values, wherever it has the names.
-  """
-  there = Chosen()
-  for name, paths in chosen.items():
-    if below := [p[len(path) :] for p in paths if _is_below(p, path)]:
-      there[name] = below
-  new = {name: values[name] for name in there}
-  return tree_set(node, there, **new) if there else node
-
-
 def _follow(node: Any, path: _Path) -> Iterator[tuple[Optional[str], Any]]:
   """Yields what classes say of the fields on a path, and what is there."""
   for key in path:
@@ -195,28 +210,18 @@ def _follow(node: Any, path: _Path) -> Iterator[tuple[Optional[str], Any]]:
     elif isinstance(key, jax.tree_util.DictKey) and isinstance(node, dict):
       node = node[key.key]  # JAX would sort the keys.
     else:
-      is_child = lambda x, node=node: x is not node
-      children = jax.tree_util.tree_leaves_with_path(node, is_child)
-      node = dict(children)[(key,)]
+      node = dict(tree_differences.open_node(node)[0])[(key,)]
     yield kinds.get(getattr(key, 'name', None)), node
 
 
 def show_names(state: Any) -> str:
-  """Lists the names in a state, in their order."""
+  """Lists the names in a state, from the outside in."""
   names = {}
-
-  def visit(node):
-    children = node
+  for _, node, *_ in tree_differences.walk(state, state):
     if isinstance(node, tuple) and hasattr(node, '_fields'):
-      names.update(dict.fromkeys((type(node).__name__, *node._fields)))
+      names |= dict.fromkeys((type(node).__name__, *node._fields))
     elif isinstance(node, dict):
-      names.update(dict.fromkeys(map(str, node)))
-      children = list(node.values())  # JAX would sort the keys.
-    for child in jax.tree.leaves(children, is_leaf=lambda x: x is not children):
-      if child is not children:
-        visit(child)
-
-  visit(state)
+      names |= dict.fromkeys(map(str, node))
   shown = [f"'{name}'" for name in list(names)[:_MAX_NAMES]]
   more = ['...'] if len(names) > _MAX_NAMES else []
   return f'a tree with the names {", ".join(shown + more)}'

@@ -26,6 +26,7 @@ class _Keyless(dict):
 
 _PLATEAU = optax.contrib.reduce_on_plateau()
 _Sized = collections.namedtuple('_Sized', 'count', module='mine')
+_Scaled = collections.namedtuple('_Scaled', 'scale', module='mine')
 
 
 def _integers(state):
@@ -176,13 +177,21 @@ class ScheduleTest(parameterized.TestCase):
        ".hyperparams['b1']"),
       ('named', optax.named_chain(
           ('scale', optax.adam(0.1)), ('x', _PLATEAU)), "['x'].scale"),
+      ('user', optax.chain(optax.trace(0.9), optax.masked(
+          optax.GradientTransformation(
+              lambda _: _Scaled(jnp.ones(())), lambda *grads_and_state: None
+          ), True)), '[1].inner_state.scale'),
   )  # fmt: skip
   def test_param_with_the_name_of_a_number(self, tx, place):
-    """It is not set along, wherever it is."""
+    """It is not set along, wherever it is, nor is a state among the params."""
     name = re.findall(r'\w+', place)[-1]
+    net = collections.namedtuple('Net', name, module='mine')
     is_leaf = lambda _, value: not isinstance(value, tuple)
     one, two = jnp.ones(()), jnp.ones(2)
-    states = [tx.init({name: x, 'net': [{name: x}]}) for x in (one, two)]
+    states = [
+        tx.init({name: x, 'net': [{name: x}, net(x), tx.init({'w': x})]})
+        for x in (one, two)
+    ]
     for state in (*states, jax.tree.map(lambda _: 'sharding', states[0])):
       new = optax.tree.set(state, is_leaf, **{name: 4})
       pairs = zip(*map(jax.tree_util.tree_leaves_with_path, (state, new)))
@@ -190,32 +199,23 @@ class ScheduleTest(parameterized.TestCase):
       self.assertEqual([*map(jax.tree_util.keystr, places)], [place])
 
   @parameterized.parameters(
-      (optax.adam(0.1), 'count', 'int32'),
-      (optax.contrib.schedule_free_adamw(0.1), 'b1', 'float32'),
-      # A number of a user's state in a wrapper.
-      (optax.chain(
-          optax.masked(optax.GradientTransformation(
-              lambda params: params[0], lambda grads, state: (grads, state)
-          ), True), _PLATEAU), 'scale', 'float32'),
-  )  # fmt: skip
-  def test_field_that_may_be_a_param(self, tx, name, dtype):
-    """A NamedTuple can be of params, or a user's state."""
-    net = collections.namedtuple('Net', name, module='mine')
-    state = tx.init([net(jnp.ones(()))])
-    is_array = lambda _, value: isinstance(value, jax.Array)
-    error = rf'float32\[\] at .*Net.{name} and {dtype}\[\] at .*State.{name}'
-    for args in ((), (is_array,)):
-      with self.assertRaisesRegex(ValueError, error):
-        optax.tree.set(state, *args, **{name: 4})
-    is_other = lambda path, _: 'Net' not in str(path)
-    new = optax.tree.set(state, is_other, **{name: 4})
-    self.assertEqual(_integers(new), [4])
-
-  def test_entry_that_may_be_of_a_users_state(self):
+      (_PLATEAU, r'at \[1\]Reduce'),
+      (optax.trace(0.9), r'at \[1\]TraceState.trace\['),
+  )
+  def test_entry_that_may_be_of_a_users_state(self, tx, place):
+    """Also where all others are in params."""
     user = collections.namedtuple('Norm', 'stats', module='mine')
-    state = user({'scale': jnp.ones(())}), _PLATEAU.init(jnp.ones(2))
-    with self.assertRaisesRegex(ValueError, r'at \[0\]Norm.stats\['):
-      optax.tree.set(state, scale=4)
+    params = {'scale': jnp.ones(())}
+    state = user(params), tx.init(params)
+    is_array = lambda _, value: isinstance(value, jax.Array)
+    for args in ((), (is_array,)):
+      with self.assertRaisesRegex(
+          ValueError, r'at \[0\]Norm.stats\[.*' + place
+      ):
+        optax.tree.set(state, *args, scale=4)
+    is_own = lambda path, _: 'Norm' in str(path)
+    new = optax.tree.set(state, is_own, scale=4)
+    self.assertEqual(new, (user({'scale': 4}), state[1]))
 
   def test_params_in_nodes_of_every_kind(self):
     node = collections.namedtuple('Node', 'params', module='mine')
@@ -223,11 +223,31 @@ class ScheduleTest(parameterized.TestCase):
     state = optax.trace(0.9).init(make(jnp.ones(2)))
     self.assertEqual(optax.tree.set(state, b=4).trace, make(4))
 
-  def test_integer_of_a_state_in_a_wrapper(self):
-    """It cannot be a param, so it is set."""
-    state = optax.MaskedState(_Sized(0)), optax.adam(0.1).init(jnp.ones(2))
-    new = optax.tree.set(state, count=4)
-    self.assertEqual(_integers(new), [4, 4])
+  def test_what_cannot_be_a_param(self):
+    """An integer and a state are set wherever a state of a user's has them."""
+    norm = collections.namedtuple('Norm', 'stats', module='mine')(0.5)
+    adam = optax.adam(0.1).init(jnp.ones(2))
+    users = _Scaled({'count': jnp.array(0), 'x': norm})
+    state = users, _Scaled(adam), optax.trace(0.9).init([norm]), adam
+    for name, places in (('count', 3), ('mu', 2), ('Norm', 1)):
+      values = {name: 4}
+      self.assertLen(_integers(optax.tree.set(state, **values)), places)
+
+  def test_names_inside_of_others(self):
+    """As docs/checkpoints.md says of `set`, and as in 0.2.8."""
+    params = collections.OrderedDict(count=jnp.ones(2), b=jnp.ones(1))
+    (adam, empty) = state = optax.adam(0.1).init(params)
+    new = optax.tree.set(state, ScaleByAdamState=adam, count=4)
+    self.assertEqual(new, state)
+    new = optax.tree.set(state, mu=params, count=4)
+    self.assertEqual(new, (adam._replace(mu=params, count=4), empty))
+    self.assertIsInstance(new[0].nu, collections.OrderedDict)
+    new, _ = optax.tree.set((params, state), count=4)
+    self.assertEqual(new, params | {'count': 4})
+    self.assertIsInstance(new, collections.OrderedDict)
+    masked = optax.MaskedState(adam)
+    new = optax.tree.set(masked, inner_state=4, ScaleByAdamState=3)
+    self.assertEqual(new, optax.MaskedState(4))
 
   def test_states_of_a_class_at_several_depths(self):
     trace = optax.trace(0.9)
