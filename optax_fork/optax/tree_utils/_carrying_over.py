@@ -257,8 +257,8 @@ def _nothing_goes_on(
   for path, old, new, _ in around[-1:]:
     if type(old) in (list, dict) and _is_own(new):
       return _is_another(path, old, new)
-  if not olds:
-    why = 'It has no arrays at all: use the new one as it is'
+  if not olds or not news:
+    why = 'One of them has no arrays at all: use the new one as it is'
   elif not shared:
     was, now = (reprlib.repr([*labels.values()]) for labels in (was, now))
     why = f'No label is in both: the old state has {was}, and the new one {now}'

@@ -382,6 +382,8 @@ class ErrorsTest(parameterized.TestCase):
       ), r"has \['body', 'head'\], and the new one \['new', 'old'\]"),
       ('no_arrays', *(_labels(x, optax.sgd(0.1)) for x in (_ZERO, _ADAM)),
        'no arrays at all: use the new one'),
+      ('none_any_more', *(_labels(x, optax.sgd(0.1)) for x in (_ADAM, _ZERO)),
+       'no arrays at all: use the new one'),
       ('in_a_dict', *(
           tx._replace(init=lambda p, tx=tx: {'x': p, 'y': tx.init(p)})
           for tx in (_labels(_ZERO), _labels(_ADAM))
