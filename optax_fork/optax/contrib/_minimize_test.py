@@ -329,7 +329,8 @@ class StopTest(parameterized.TestCase):
       init.__module__ = update.__module__ = 'mine'
       tx = optax.GradientTransformationExtraArgs(init, update)
       # The state is made of zeros, so its `init` need not know of it.
-      return inner._replace(update=update), optax.masked(tx, True)
+      half = inner._replace(update=update)
+      return half, optax.masked(half, True), optax.masked(tx, True)
 
     loss = lambda x: jnp.sum(jnp.cosh(x - jnp.array([1.0, 2.0])))
     for solver in wrap(optax.lbfgs()):
