@@ -265,8 +265,9 @@ def minimize(
   paths, treedef = jax.tree_util.tree_flatten_with_path(given)
   data = [x if _is_data(keys, x) else None for keys, x in paths]
   rest = tuple(x if d is None else None for (_, x), d in zip(paths, data))
-  # The types, since 1, 1.0 and True are equal, and compile differently.
-  static = treedef, rest, tuple(map(type, rest)), has_aux, callback
+  # 1, 1.0 and True are equal, 0.0 and -0.0, too, and compile differently.
+  kinds = tuple((type(x), leaf_kinds.is_number(x) and repr(x)) for x in rest)
+  static = treedef, rest, kinds, has_aux, callback
   with whole_params.running():  # What is around it is another problem.
     result = _solve(static, data, gtol, ftol, max_steps)
   return result._replace(params=views.fill_holes(result.params, params))

@@ -156,6 +156,12 @@ class MinimizeTest(parameterized.TestCase):
     self.assertTrue(found.converged)
     np.testing.assert_allclose(jax.grad(loss)(found.params, goal), 0, atol=2e-3)
 
+  def test_settings_that_are_equal_but_differ(self):
+    loss = lambda model: (model['x'] - np.copysign(2, model['size'])) ** 2
+    for size in (0.0, -0.0):
+      found = minimize(loss, {'x': jnp.ones(()), 'size': size, 'n': 3}).params
+      np.testing.assert_allclose(found['x'], np.copysign(2, size))
+
   def test_python_floats(self):
     loss = lambda p, goal: (p['x'] - goal) ** 2 + p['y'] ** 2
     found = minimize(loss, {'x': 1.0, 'y': 2.0}, 3.0)
