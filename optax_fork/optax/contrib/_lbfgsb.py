@@ -437,9 +437,8 @@ def _get_limit(bound, default, place, leaf):
         f'{place} has the shape {array.shape}, but the param has {shape}.'
         ' Give an array of that shape, or a number.'
     )
-  is_float = jnp.issubdtype(array.dtype, jnp.floating)
   to_compare = array.dtype
-  if is_float:
+  if jnp.issubdtype(to_compare, jnp.floating):
     to_compare = jnp.promote_types(to_compare, jnp.float32)
   limit = array.astype(dtype)
   if to_compare == dtype:
@@ -447,7 +446,7 @@ def _get_limit(bound, default, place, leaf):
   # Rounded inwards, so that the param is within what was given. JAX would
   # compare an integer as a float, which rounds it.
   given = array.astype(to_compare)
-  found = limit if is_float else limit.astype(to_compare)
+  found = limit.astype(to_compare)
   is_out = found > given if default > 0 else found < given
   # JAX has no derivative of `nextafter`: it is that of what is moved.
   end = jnp.asarray(-default, dtype)

@@ -252,8 +252,8 @@ def minimize(
   if solver is None:
     get = lambda view: _lbfgsb._get_bounds(lower, upper, view, True)
     # Bounds may be chosen from the whole params, as in a transformation.
-    bounds = seam.call_init(get, (params,), {})
-    bounds = None if all(b is None for b in bounds) else bounds
+    found = seam.call_init(get, (params,), {})
+    bounds = found if any(found) else None
   elif not (lower is None and upper is None):
     raise ValueError(
         'With a solver of your own, the bounds are its own, too: give'
@@ -308,7 +308,7 @@ def _solve(static, data, gtol, ftol, max_steps):
         ' which part. Solve for that part: `optax.masks.split(params, mask)`.'
     )
   x = _pick(found.grad, seen) if has_grad else seen
-  if call.has_users_own and any(b for found in call.bounds for b in found):
+  if call.has_users_own and any(map(any, call.bounds)):
     raise ValueError(
         'The solver has bounds, and a transformation that is not of Optax,'
         ' which may change what they are for. Give `lower` and `upper` instead,'
@@ -327,14 +327,13 @@ def _solve(static, data, gtol, ftol, max_steps):
     return value, aux
 
   loss, consts = _hoist(evaluate, x)
-  stops = gtol, ftol, max_steps
+  stops = gtol, ftol, max_steps, callback
 
   def run(x, bounds, consts):
-    value = lambda x: loss(consts, x)[0]
-    solver = make(bounds)
+    problem = lambda x: loss(consts, x)[0], whole, bounds
     # What is not of Optax may change variables, or the gradient.
     is_kept = has_grad and not call.has_users_own
-    return _run(value, x, whole, solver, bounds, stops, callback, is_kept)
+    return _run(problem, x, make(bounds), stops, is_kept)
 
   run, hidden = _hoist(run, x, bounds, consts)
   solution = jax.custom_jvp(run)
@@ -470,9 +469,10 @@ def _settle(c, gtol, ftol):
   )  # fmt: skip
 
 
-def _run(loss, x, whole, solver, bounds, stops, callback, is_kept):
+def _run(problem, x, solver, stops, is_kept):
   """Runs the loop."""
-  gtol, ftol, max_steps = stops
+  loss, whole, bounds = problem
+  gtol, ftol, max_steps, callback = stops
   init = lambda x: solver.init(views.fill_holes(x, whole))
   start = init(x)
   # If the loss returns no number, JAX says so here.
