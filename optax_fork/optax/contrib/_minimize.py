@@ -369,7 +369,9 @@ def _hoist(fn, *args):
 
   def hoisted(consts, *args):
     fn = core.jaxpr_as_fun(core.ClosedJaxpr(jaxpr, consts))
-    return jax.tree.unflatten(treedef, fn(*jax.tree.leaves(args)))
+    found = fn(*jax.tree.leaves(args))  # What is constant may be a float.
+    found = [jnp.asarray(x) if isinstance(x, float) else x for x in found]
+    return jax.tree.unflatten(treedef, found)
 
   return hoisted, closed.consts
 
@@ -457,8 +459,10 @@ def _settle(c, gtol, ftol):
   has_fallen = c.is_known & (c.least - c.value > ftol * jnp.abs(c.value))
   num_flat = jnp.where(has_fallen, 0, c.num_flat + jnp.where(c.is_known, 1, 0))
   is_curved = c.is_curved & ~has_fallen
+  # Searches raise the loss by far less, but a step without one may do so.
+  has_risen = c.value - c.least > 1e-3 * jnp.abs(c.least)
   flat = jnp.where(
-      is_curved, MinimizeStatus.FLAT, MinimizeStatus.SEARCH_FAILED
+      is_curved & ~has_risen, MinimizeStatus.FLAT, MinimizeStatus.SEARCH_FAILED
   )
   status = jnp.where(num_flat < _FLAT_STEPS, c.status, flat)
   is_small = c.is_known & (c.norm <= gtol) & jnp.isfinite(c.value)

@@ -183,9 +183,10 @@ class MinimizeTest(parameterized.TestCase):
     np.testing.assert_allclose(fn(x), 0.5, atol=1e-4)
     self.assertTrue(all(isinstance(y, float) for y in settings))
 
-  def test_no_elements(self):
+  def test_no_elements_and_a_constant(self):
     run = lambda x: minimize(jnp.sum, x)
     self.assertEqual(run(jnp.zeros(0)).grad_norm, 0)
+    self.assertEqual(minimize(lambda x: 3.0, jnp.zeros(2)).value, 3)
     found = jax.eval_shape(run, jnp.zeros(0))
     self.assertIn('ShapeDtypeStruct', repr(found))  # It can be printed.
 
@@ -308,6 +309,15 @@ class StopTest(parameterized.TestCase):
   )
   def test_no_end_and_kinks_and_overflow_are_not_flat(self, loss, start):
     found = minimize(loss, start)
+    self.assertEqual(found.status, Status.SEARCH_FAILED)
+
+  def test_where_the_loss_rises_is_not_flat(self):
+    """Each second step of this solver searches nothing."""
+    solver = optax.conditionally_transform(
+        optax.lbfgs(), lambda step, *_, **__: step % 2 == 0
+    )
+    loss = lambda x: jnp.sum(jnp.asarray([50.0, 5.0]) * (x - 0.5) ** 2)
+    found = minimize(loss, jnp.ones(2), solver=solver)
     self.assertEqual(found.status, Status.SEARCH_FAILED)
 
   def test_value_is_exact_where_the_search_rounds_it(self):
