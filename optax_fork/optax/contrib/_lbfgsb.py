@@ -85,10 +85,11 @@ def lbfgsb(
     lower: the least value of each param. A number for all of them, or a tree
       that is a prefix of the params, such as a dict or a module. Its leaves are
       numbers, arrays of the shape of the param, and ``None`` where there is no
-      bound. A function from the params to such a tree may be given, too. A
-      bound is converted by ``jnp.asarray`` first, to float32 without x64. If
-      the dtype of the param cannot hold it, it is rounded inwards; on a CPU
-      that flushes subnormal numbers, these become 0.
+      bound. A function from the params to such a tree may be given, too, as
+      long as no bound moves with what is trained. A bound is converted by
+      ``jnp.asarray`` first, to float32 without x64. If the dtype of the param
+      cannot hold it, it is rounded inwards; on a CPU that flushes subnormal
+      numbers, these become 0.
     upper: the greatest value of each param, in the same way.
     memory_size: number of past steps from which the curvature is estimated.
     max_linesearch_steps: at most that many evaluations in each step.

@@ -169,7 +169,7 @@ def minimize(
     params: where to start: an array, a tree of arrays, a raw model.
     *args: data, as further arguments of the loss. Arrays are traced, and so are
       Python floats outside of modules. Integers, functions and all else are as
-      you gave them.
+      you gave them, and have to be hashable.
     lower: the least value of each param, as in :func:`optax.contrib.lbfgsb`. A
       start outside is moved inside.
     upper: the greatest value of each param.
@@ -224,7 +224,8 @@ def minimize(
   .. note::
     As with :func:`jax.jit`, the first call compiles for seconds, and a call
     with new numbers does not. So make the loss and the solver once: a
-    ``lambda`` or an ``optax.lbfgs()`` that is new in each call compiles anew.
+    ``lambda`` or an ``optax.lbfgs()`` that is new in each call compiles anew,
+    and keeps what it closes over in memory, until :func:`jax.clear_caches`.
     What the loss reads beside its arguments, such as a global variable or an
     attribute of an object, is read when it compiles. The loss is traced once,
     and compiled three times, for the start and the two phases of a search. If
@@ -296,11 +297,12 @@ def _solve(static, data, gtol, ftol, max_steps):
   seen, gtol, ftol = jax.lax.stop_gradient((view, gtol, ftol))
   whole = views.fill_holes(seen, model)
   make = lambda bounds: solver or _make_solver(bounds, view)
-  call = whole_params.FlatParams(whole)
+  # Bounds may be made of params that are not trained, with their derivatives.
+  call = whole_params.FlatParams(model)
   call.bounds = []
   call.has_users_own = solver is not None and not views.is_optax(solver.update)
   with whole_params.running(call):
-    found = _search_of(make(bounds).init(whole))
+    found = _search_of(make(bounds).init(model))
   has_grad = views.is_part_of(found.grad, view)
   if not has_grad and optax.tree.size(found.grad) != optax.tree.size(view):
     raise ValueError(
@@ -315,7 +317,7 @@ def _solve(static, data, gtol, ftol, max_steps):
         ' and put a change of variables into the loss.'
     )
   if bounds is None and call.bounds:
-    bounds = _spread(jax.lax.stop_gradient(call.bounds[-1]), x, has_grad)
+    bounds = _spread(call.bounds[-1], x, has_grad)
   if bounds is not None:
     leaves, tree = jax.tree.flatten(x)
     clip = lambda b, p: jnp.clip(p, *b)

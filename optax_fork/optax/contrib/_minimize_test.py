@@ -492,7 +492,7 @@ class DerivativesTest(parameterized.TestCase):
 
     def frozen(y, weight, scale):
       loss = lambda p, *args: _fit(p['x'] * p['t'], *args)
-      solver = contrib.lbfgsb(None, {'x': 0.2, 't': None})
+      solver = contrib.lbfgsb(None, lambda p: {'x': p['t'] / 5, 't': None})
       solver = optax.masked(solver, {'x': True, 't': False})
       found = minimize(
           loss, {'x': jnp.zeros(3), 't': scale}, y, weight, solver=solver,
@@ -574,13 +574,13 @@ class DerivativesTest(parameterized.TestCase):
   @parameterized.parameters(None, 'lbfgsb', 'flat')
   def test_what_is_held_is_what_is_at_its_bound(self, name):
     """A gradient of any size holds nothing that is far from its bound."""
-    lower = np.array([-1.0, 0.2])
+    lower = [-1.0, 0.2]
     solver = name and contrib.lbfgsb(lower)
     if name == 'flat':
-      solver = optax.flatten(solver)
+      solver = optax.flatten(contrib.lbfgsb(np.asarray(lower)))
     options = {'solver': solver} if name else {'lower': lower}
     loss = lambda x, w: 1e4 * (x[0] - w) ** 2 + (x[1] + w) ** 2
-    start = np.array([1.0, 0.2], np.float32)
+    start = [np.float32(1.0), np.float32(0.2)]
     # It stays at the start, where the first element of the gradient is 14,000.
     run = lambda w: minimize(loss, start, w, max_steps=0, **options).params
     np.testing.assert_allclose(jax.jacfwd(run)(0.3), [1, 0], atol=1e-5)
