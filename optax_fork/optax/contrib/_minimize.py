@@ -461,10 +461,8 @@ def _settle(c, gtol, ftol):
   has_fallen = c.is_known & (c.least - c.value > ftol * jnp.abs(c.value))
   num_flat = jnp.where(has_fallen, 0, c.num_flat + jnp.where(c.is_known, 1, 0))
   is_curved = c.is_curved & ~has_fallen
-  # Searches raise the loss by far less, but a step without one may do so.
-  has_risen = c.value - c.least > 1e-3 * jnp.abs(c.least)
   flat = jnp.where(
-      is_curved & ~has_risen, MinimizeStatus.FLAT, MinimizeStatus.SEARCH_FAILED
+      is_curved, MinimizeStatus.FLAT, MinimizeStatus.SEARCH_FAILED
   )
   status = jnp.where(num_flat < _FLAT_STEPS, c.status, flat)
   is_small = c.is_known & (c.norm <= gtol) & jnp.isfinite(c.value)
@@ -543,8 +541,12 @@ def _run(problem, x, solver, stops, is_kept):
       lambda c: (c.status == 0) & (~c.is_known | (c.steps < max_steps)),
       go_round, c,
   )  # fmt: skip
+  # Searches raise the loss by far less, but a step without one may do so.
+  has_risen = c.value - c.least > 1e-3 * jnp.abs(c.least)
+  failed = has_risen & (c.status == MinimizeStatus.FLAT)
+  status = jnp.where(failed, MinimizeStatus.SEARCH_FAILED, c.status)
   return MinimizeResult(
-      c.x, c.value, None, c.norm, c.steps, c.evaluations, c.status, c.state
+      c.x, c.value, None, c.norm, c.steps, c.evaluations, status, c.state
   )
 
 
