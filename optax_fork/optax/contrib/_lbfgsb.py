@@ -86,10 +86,11 @@ def lbfgsb(
     lower: the least value of each param. A number for all of them, or a tree
       that is a prefix of the params, such as a dict or a module. Its leaves are
       numbers, arrays of the shape of the param, and ``None`` where there is no
-      bound. A function from the params to such a tree may be given, too. A
-      bound is converted by ``jnp.asarray`` first, to float32 without x64. If
-      the dtype of the param cannot hold it, it is rounded inwards; on a CPU
-      that flushes subnormal numbers, these become 0.
+      bound. A function from the params to such a tree may be given, too, as
+      long as no bound moves with what is trained. A bound is converted by
+      ``jnp.asarray`` first, to float32 without x64. If the dtype of the param
+      cannot hold it, it is rounded inwards; on a CPU that flushes subnormal
+      numbers, these become 0.
     upper: the greatest value of each param, in the same way.
     memory_size: number of past steps from which the curvature is estimated.
     max_linesearch_steps: at most that many evaluations in each step.
@@ -438,9 +439,8 @@ def _get_limit(bound, default, place, leaf):
         f'{place} has the shape {array.shape}, but the param has {shape}.'
         ' Give an array of that shape, or a number.'
     )
-  is_float = jnp.issubdtype(array.dtype, jnp.floating)
   to_compare = array.dtype
-  if is_float:
+  if jnp.issubdtype(to_compare, jnp.floating):
     to_compare = jnp.promote_types(to_compare, jnp.float32)
   limit = array.astype(dtype)
   if to_compare == dtype:
@@ -448,7 +448,7 @@ def _get_limit(bound, default, place, leaf):
   # Rounded inwards, so that the param is within what was given. JAX would
   # compare an integer as a float, which rounds it.
   given = array.astype(to_compare)
-  found = limit if is_float else limit.astype(to_compare)
+  found = limit.astype(to_compare)
   is_out = found > given if default > 0 else found < given
   # JAX has no derivative of `nextafter`: it is that of what is moved.
   end = jnp.asarray(-default, dtype)

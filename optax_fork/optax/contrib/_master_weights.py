@@ -64,6 +64,8 @@ def master_weights(
 
   A param that you change between two steps, by an average or a projection,
   say, wins: where it is not what the last update left, its copy is made anew.
+  So you set one that overflows, as float16 does above 65504: no update leads
+  back from infinity, also where its copy is finite again.
 
   Args:
     inner: the transformation to wrap. Its updates have to be those that are
@@ -136,8 +138,9 @@ def master_weights(
   def move(_, m, p):
     """Gets what, added to the param, makes it the copy, rounded."""
     new = m.astype(p.dtype)
-    # A param that stays infinite moves by 0: inf - inf is NaN.
-    rounded = jnp.where(new == p, jnp.zeros_like(p), new - p)
+    # No update leads away from infinity. To or from another one, it is NaN.
+    is_lost = jnp.isinf(p) & ~jnp.isnan(new)
+    rounded = jnp.where(is_lost, jnp.zeros_like(p), new - p)
     return _with_derivative(rounded, m - to_copy(p))
 
   def check(path, p, last):

@@ -214,6 +214,13 @@ class MasterWeightsTest(parameterized.TestCase):
     wanted = np.float32([[-np.inf, 1.0], [-np.inf, np.inf], [-np.inf, np.inf]])
     np.testing.assert_array_equal(found.astype(jnp.float32), wanted)
 
+  def test_param_that_overflows_stays_infinite_and_its_copy_goes_on(self):
+    params = jnp.full(2, 6e4, jnp.float16)
+    grads = jnp.float32([[-1e4, -1e4], [2e4, jnp.nan]])
+    found, state = _trained(master_weights(optax.sgd(1.0)), params, grads)
+    np.testing.assert_array_equal(found, [[jnp.inf] * 2, [jnp.inf, jnp.nan]])
+    np.testing.assert_array_equal(state.master, [5e4, jnp.nan])
+
   @parameterized.parameters(
       (jax.grad, 0, 0.1), (jax.jacfwd, 0, 0.1), (jax.hessian, 0, 0.1),
       (jax.grad, 1, 1e-3),

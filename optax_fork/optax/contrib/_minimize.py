@@ -169,7 +169,7 @@ def minimize(
     params: where to start: an array, a tree of arrays, a raw model.
     *args: data, as further arguments of the loss. Arrays are traced, and so are
       Python floats outside of modules. Integers, functions and all else are as
-      you gave them.
+      you gave them, and have to be hashable.
     lower: the least value of each param, as in :func:`optax.contrib.lbfgsb`. A
       start outside is moved inside.
     upper: the greatest value of each param.
@@ -224,7 +224,8 @@ def minimize(
   .. note::
     As with :func:`jax.jit`, the first call compiles for seconds, and a call
     with new numbers does not. So make the loss and the solver once: a
-    ``lambda`` or an ``optax.lbfgs()`` that is new in each call compiles anew.
+    ``lambda`` or an ``optax.lbfgs()`` that is new in each call compiles anew,
+    and keeps what it closes over in memory, until :func:`jax.clear_caches`.
     What the loss reads beside its arguments, such as a global variable or an
     attribute of an object, is read when it compiles. The loss is traced once,
     and compiled three times, for the start and the two phases of a search. If
@@ -252,8 +253,8 @@ def minimize(
   if solver is None:
     get = lambda view: _lbfgsb._get_bounds(lower, upper, view, True)
     # Bounds may be chosen from the whole params, as in a transformation.
-    bounds = seam.call_init(get, (params,), {})
-    bounds = None if all(b is None for b in bounds) else bounds
+    found = seam.call_init(get, (params,), {})
+    bounds = found if any(found) else None
   elif not (lower is None and upper is None):
     raise ValueError(
         'With a solver of your own, the bounds are its own, too: give'
@@ -265,8 +266,9 @@ def minimize(
   paths, treedef = jax.tree_util.tree_flatten_with_path(given)
   data = [x if _is_data(keys, x) else None for keys, x in paths]
   rest = tuple(x if d is None else None for (_, x), d in zip(paths, data))
-  # The types, since 1, 1.0 and True are equal, and compile differently.
-  static = treedef, rest, tuple(map(type, rest)), has_aux, callback
+  # 1, 1.0 and True are equal, 0.0 and -0.0, too, and compile differently.
+  kinds = tuple((type(x), leaf_kinds.is_number(x) and repr(x)) for x in rest)
+  static = treedef, rest, kinds, has_aux, callback
   with whole_params.running():  # What is around it is another problem.
     result = _solve(static, data, gtol, ftol, max_steps)
   return result._replace(params=views.fill_holes(result.params, params))
@@ -295,11 +297,12 @@ def _solve(static, data, gtol, ftol, max_steps):
   seen, gtol, ftol = jax.lax.stop_gradient((view, gtol, ftol))
   whole = views.fill_holes(seen, model)
   make = lambda bounds: solver or _make_solver(bounds, view)
-  call = whole_params.FlatParams(whole)
+  # Bounds may be made of params that are not trained, with their derivatives.
+  call = whole_params.FlatParams(model)
   call.bounds = []
   call.has_users_own = solver is not None and not views.is_optax(solver.update)
   with whole_params.running(call):
-    found = _search_of(make(bounds).init(whole))
+    found = _search_of(make(bounds).init(model))
   has_grad = views.is_part_of(found.grad, view)
   if not has_grad and optax.tree.size(found.grad) != optax.tree.size(view):
     raise ValueError(
@@ -307,14 +310,14 @@ def _solve(static, data, gtol, ftol, max_steps):
         ' which part. Solve for that part: `optax.masks.split(params, mask)`.'
     )
   x = _pick(found.grad, seen) if has_grad else seen
-  if call.has_users_own and any(b for found in call.bounds for b in found):
+  if call.has_users_own and any(map(any, call.bounds)):
     raise ValueError(
         'The solver has bounds, and a transformation that is not of Optax,'
         ' which may change what they are for. Give `lower` and `upper` instead,'
         ' and put a change of variables into the loss.'
     )
   if bounds is None and call.bounds:
-    bounds = _spread(jax.lax.stop_gradient(call.bounds[-1]), x, has_grad)
+    bounds = _spread(call.bounds[-1], x, has_grad)
   if bounds is not None:
     leaves, tree = jax.tree.flatten(x)
     clip = lambda b, p: jnp.clip(p, *b)
@@ -326,14 +329,13 @@ def _solve(static, data, gtol, ftol, max_steps):
     return value, aux
 
   loss, consts = _hoist(evaluate, x)
-  stops = gtol, ftol, max_steps
+  stops = gtol, ftol, max_steps, callback
 
   def run(x, bounds, consts):
-    value = lambda x: loss(consts, x)[0]
-    solver = make(bounds)
+    problem = lambda x: loss(consts, x)[0], whole, bounds
     # What is not of Optax may change variables, or the gradient.
     is_kept = has_grad and not call.has_users_own
-    return _run(value, x, whole, solver, bounds, stops, callback, is_kept)
+    return _run(problem, x, make(bounds), stops, is_kept)
 
   run, hidden = _hoist(run, x, bounds, consts)
   solution = jax.custom_jvp(run)
@@ -369,7 +371,9 @@ def _hoist(fn, *args):
 
   def hoisted(consts, *args):
     fn = core.jaxpr_as_fun(core.ClosedJaxpr(jaxpr, consts))
-    return jax.tree.unflatten(treedef, fn(*jax.tree.leaves(args)))
+    found = fn(*jax.tree.leaves(args))  # What is constant may be a float.
+    found = [jnp.asarray(x) if isinstance(x, float) else x for x in found]
+    return jax.tree.unflatten(treedef, found)
 
   return hoisted, closed.consts
 
@@ -469,9 +473,10 @@ def _settle(c, gtol, ftol):
   )  # fmt: skip
 
 
-def _run(loss, x, whole, solver, bounds, stops, callback, is_kept):
+def _run(problem, x, solver, stops, is_kept):
   """Runs the loop."""
-  gtol, ftol, max_steps = stops
+  loss, whole, bounds = problem
+  gtol, ftol, max_steps, callback = stops
   init = lambda x: solver.init(views.fill_holes(x, whole))
   start = init(x)
   # If the loss returns no number, JAX says so here.
@@ -536,8 +541,12 @@ def _run(loss, x, whole, solver, bounds, stops, callback, is_kept):
       lambda c: (c.status == 0) & (~c.is_known | (c.steps < max_steps)),
       go_round, c,
   )  # fmt: skip
+  # Searches raise the loss by far less, but a step without one may do so.
+  has_risen = c.value - c.least > 1e-3 * jnp.abs(c.least)
+  failed = has_risen & (c.status == MinimizeStatus.FLAT)
+  status = jnp.where(failed, MinimizeStatus.SEARCH_FAILED, c.status)
   return MinimizeResult(
-      c.x, c.value, None, c.norm, c.steps, c.evaluations, c.status, c.state
+      c.x, c.value, None, c.norm, c.steps, c.evaluations, status, c.state
   )
 
 

@@ -156,6 +156,12 @@ class MinimizeTest(parameterized.TestCase):
     self.assertTrue(found.converged)
     np.testing.assert_allclose(jax.grad(loss)(found.params, goal), 0, atol=2e-3)
 
+  def test_settings_that_are_equal_but_differ(self):
+    loss = lambda model: (model['x'] - np.copysign(2, model['size'])) ** 2
+    for size in (0.0, -0.0):
+      found = minimize(loss, {'x': jnp.ones(()), 'size': size, 'n': 3}).params
+      np.testing.assert_allclose(found['x'], np.copysign(2, size))
+
   def test_python_floats(self):
     loss = lambda p, goal: (p['x'] - goal) ** 2 + p['y'] ** 2
     found = minimize(loss, {'x': 1.0, 'y': 2.0}, 3.0)
@@ -177,9 +183,10 @@ class MinimizeTest(parameterized.TestCase):
     np.testing.assert_allclose(fn(x), 0.5, atol=1e-4)
     self.assertTrue(all(isinstance(y, float) for y in settings))
 
-  def test_no_elements(self):
+  def test_no_elements_and_a_constant(self):
     run = lambda x: minimize(jnp.sum, x)
     self.assertEqual(run(jnp.zeros(0)).grad_norm, 0)
+    self.assertEqual(minimize(lambda x: 3.0, jnp.zeros(2)).value, 3)
     found = jax.eval_shape(run, jnp.zeros(0))
     self.assertIn('ShapeDtypeStruct', repr(found))  # It can be printed.
 
@@ -304,6 +311,15 @@ class StopTest(parameterized.TestCase):
     found = minimize(loss, start)
     self.assertEqual(found.status, Status.SEARCH_FAILED)
 
+  def test_where_the_loss_rises_is_not_flat(self):
+    """Each second step of this solver searches nothing."""
+    solver = optax.conditionally_transform(
+        optax.lbfgs(), lambda step, *_, **__: step % 2 == 0
+    )
+    loss = lambda x: jnp.sum(jnp.asarray([50.0, 5.0]) * (x - 0.5) ** 2)
+    found = minimize(loss, jnp.ones(2), solver=solver)
+    self.assertEqual(found.status, Status.SEARCH_FAILED)
+
   def test_value_is_exact_where_the_search_rounds_it(self):
     """The state keeps values in the dtype of the first param."""
     loss = lambda p: jnp.sum((p['b'] - 1) ** 2) + p['a'][0] ** 2 + 100.123
@@ -329,7 +345,8 @@ class StopTest(parameterized.TestCase):
       init.__module__ = update.__module__ = 'mine'
       tx = optax.GradientTransformationExtraArgs(init, update)
       # The state is made of zeros, so its `init` need not know of it.
-      return inner._replace(update=update), optax.masked(tx, True)
+      half = inner._replace(update=update)
+      return half, optax.masked(half, True), optax.masked(tx, True)
 
     loss = lambda x: jnp.sum(jnp.cosh(x - jnp.array([1.0, 2.0])))
     for solver in wrap(optax.lbfgs()):
@@ -475,7 +492,7 @@ class DerivativesTest(parameterized.TestCase):
 
     def frozen(y, weight, scale):
       loss = lambda p, *args: _fit(p['x'] * p['t'], *args)
-      solver = contrib.lbfgsb(None, {'x': 0.2, 't': None})
+      solver = contrib.lbfgsb(None, lambda p: {'x': p['t'] / 5, 't': None})
       solver = optax.masked(solver, {'x': True, 't': False})
       found = minimize(
           loss, {'x': jnp.zeros(3), 't': scale}, y, weight, solver=solver,
@@ -557,13 +574,13 @@ class DerivativesTest(parameterized.TestCase):
   @parameterized.parameters(None, 'lbfgsb', 'flat')
   def test_what_is_held_is_what_is_at_its_bound(self, name):
     """A gradient of any size holds nothing that is far from its bound."""
-    lower = np.array([-1.0, 0.2])
+    lower = [-1.0, 0.2]
     solver = name and contrib.lbfgsb(lower)
     if name == 'flat':
-      solver = optax.flatten(solver)
+      solver = optax.flatten(contrib.lbfgsb(np.asarray(lower)))
     options = {'solver': solver} if name else {'lower': lower}
     loss = lambda x, w: 1e4 * (x[0] - w) ** 2 + (x[1] + w) ** 2
-    start = np.array([1.0, 0.2], np.float32)
+    start = [np.float32(1.0), np.float32(0.2)]
     # It stays at the start, where the first element of the gradient is 14,000.
     run = lambda w: minimize(loss, start, w, max_steps=0, **options).params
     np.testing.assert_allclose(jax.jacfwd(run)(0.3), [1, 0], atol=1e-5)

@@ -40,11 +40,10 @@ def take_views(flatten: Callable[..., Any]) -> Callable[..., Any]:
       # The placeholder of `tree_map_params` stands for the vector, too.
       if isinstance(params, _state_utils._ParamsPlaceholder):  # pylint: disable=protected-access
         return inner.init(params)
-      call = whole_params.calls()[-1]
-      call.bounds = call.bounds or []
-      known = len(call.bounds)
-      state = init(params) if jax.tree.leaves(params) else inner.init(_empty())
-      if len(call.bounds) > known and len(_dtypes(params)) > 1:
+      call, leaves = whole_params.calls()[-1], jax.tree.leaves(params)
+      call.bounds = []
+      state = init(params) if leaves else inner.init(_empty())
+      if call.bounds and len(set(map(jnp.result_type, leaves))) > 1:
         raise ValueError(
             'Bounds are those of one vector of the widest dtype, which rounding'
             ' does not keep in the others. Give all params one dtype, or put'
@@ -55,7 +54,11 @@ def take_views(flatten: Callable[..., Any]) -> Callable[..., Any]:
     def update_fn(updates, state, params=None, **extra_args):
       is_tree = views.same_layout(extra_args.get('grad'), updates)
       if params is not None and is_tree:
-        extra_args = _flatten_args(extra_args, params)
+        vector, to_tree = ravel_pytree(params)
+        extra_args = callbacks.view_extra_args(
+            extra_args, vector, lambda tree: ravel_pytree(tree)[0],
+            lambda new: to_tree(new.astype(vector.dtype)),
+        )  # fmt: skip
       if leaves := jax.tree.leaves(updates):
         new, state = update(updates, state, params, **extra_args)
         back = functools.partial(_with_dtype, jnp.result_type(*leaves))
@@ -68,21 +71,8 @@ def take_views(flatten: Callable[..., Any]) -> Callable[..., Any]:
   return flatten_views
 
 
-def _dtypes(tree):
-  return set(map(jnp.result_type, jax.tree.leaves(tree)))
-
-
 def _empty():
   return jnp.zeros(0)
-
-
-def _flatten_args(extra_args, params):
-  """Gets extra args for an optimizer that sees a vector of the params."""
-  vector, to_tree = ravel_pytree(params)
-  return callbacks.view_extra_args(
-      extra_args, vector, lambda tree: ravel_pytree(tree)[0],
-      lambda new: to_tree(new.astype(vector.dtype)),
-  )  # fmt: skip
 
 
 def _with_dtype(dtype, new, old):

@@ -25,9 +25,7 @@ _CALLBACKS = ('value_fn', 'obj_fn', 'grad_fn')
 _TWO_SEARCHES = (
     'Two transformations call `value_fn` in one update, one for {!r} and one'
     ' for {!r}: each searches as if the params of the other stood still, so the'
-    ' loss may grow. Search once, around the directions: `optax.chain('
-    "optax.partition({{'a': optax.lbfgs(linesearch=None), 'b':"
-    ' optax.sgd(1.0)}}, labels), optax.scale_by_zoom_linesearch(20))`.'
+    ' loss may grow. Search once, for both: give them one label, or one mask.'
 )
 
 

@@ -148,7 +148,7 @@ class TwoSearchesTest(parameterized.TestCase):
 
   @parameterized.parameters(*_TWO)
   def test_error(self, name):
-    error = "one for 'a' and one for 'b'.*chain"
+    error = "one for 'a' and one for 'b'.*one label"
     with self.assertRaisesRegex(ValueError, error):
       self._update(_TWO[name]())
 

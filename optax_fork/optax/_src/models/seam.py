@@ -80,11 +80,14 @@ def call_init(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
   if view is not params:
     _warn_of_floats(params, view)
     args, kwargs = _replace(_OF_INIT, args, kwargs, {'params': view})
-  if not views.is_optax(getattr(fn, 'func', fn)):  # Methods come bound.
-    for call in whole_params.calls():
-      call.has_users_own = True
   with whole_params.running(whole_params.FlatParams(params, view)):
     return fn(*args, **kwargs)
+
+
+def _call_init_of_users(fn, args, kwargs):
+  for call in whole_params.calls():
+    call.has_users_own = True
+  return call_init(fn, args, kwargs)
 
 
 def _warn_of_floats(params, view):
@@ -184,7 +187,11 @@ def wrap_functions(cls: _Class) -> _Class:
   def wrap(cls, fns):
     # `jax.tree.map` of a transformation may put anything in place of these.
     is_given = lambda fn: callable(fn) and not isinstance(fn, _Wrapped)
-    pairs = zip(fns, (call_init, call_update))
+    call = call_init
+    # A user's `update` may come with an `init` of Optax's. `init` tells both.
+    if not all(map(views.is_optax, filter(callable, fns))):
+      call, fns = _call_init_of_users, (unwrap(fns[0]), fns[1])
+    pairs = zip(fns, (call, call_update))
     return tuple.__new__(
         cls, (_Wrapped(*x) if is_given(x[0]) else x[0] for x in pairs)
     )

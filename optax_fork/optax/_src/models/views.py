@@ -34,7 +34,8 @@ def masked_node(cls: type[Any]) -> type[Any]:
 
 def is_optax(fn_or_class: Any) -> bool:
   """Whether a function or a class is Optax's own."""
-  return str(fn_or_class.__module__).startswith('optax.')
+  # What is written in C may have none.
+  return str(getattr(fn_or_class, '__module__', '')).startswith('optax.')
 
 
 def is_partition_state(x: Any) -> bool:

@@ -30,7 +30,8 @@ class FlatParams:
     treedef: their structure, in which holes are leaves.
     searched: the positions of what masked searches move in this update.
     is_searching: whether a search calls a function of the params.
-    has_users_own: whether an ``init`` that is not Optax's was called inside.
+    has_users_own: whether the ``init`` of a transformation that is not Optax's
+      was called inside.
     bounds: a list for those of optimizers whose ``init`` is called inside, or
       None if nobody asks.
   """
