@@ -169,6 +169,12 @@ def unwrap(fn: Any) -> Any:
   return fn.__wrapped__ if isinstance(fn, _Wrapped) else fn
 
 
+def _wrap(fn, call):
+  # `jax.tree.map` of a transformation may put anything in place of these.
+  is_given = callable(fn) and not isinstance(fn, _Wrapped)
+  return _Wrapped(fn, call) if is_given else fn
+
+
 def wrap_functions(cls: _Class) -> _Class:
   """Lets the functions of transformations take raw models.
 
@@ -179,23 +185,15 @@ def wrap_functions(cls: _Class) -> _Class:
   Returns:
     The class.
   """
-  make = cls._make.__func__
-
-  def wrap(cls, fns):
-    # `jax.tree.map` of a transformation may put anything in place of these.
-    is_given = lambda fn: callable(fn) and not isinstance(fn, _Wrapped)
-    pairs = zip(fns, (call_init, call_update))
-    return tuple.__new__(
-        cls, (_Wrapped(*x) if is_given(x[0]) else x[0] for x in pairs)
-    )
 
   @functools.wraps(cls.__new__)
   def new(cls, init, update):
-    return wrap(cls, (init, update))
+    fns = _wrap(init, call_init), _wrap(update, call_update)
+    return tuple.__new__(cls, fns)
 
   cls.__new__ = new
   # `_replace` calls `_make`, which does not call `__new__`.
-  cls._make = classmethod(lambda cls, fns: wrap(cls, make(cls, fns)))
+  cls._make = classmethod(lambda cls, fns: new(cls, *fns))
   # Pickles and copies hold the functions alone, as they did before.
   cls.__getnewargs__ = lambda self: tuple(map(unwrap, self))
   return cls
