@@ -202,18 +202,14 @@ def look(updates: Any, params: Any) -> Look:
     What is shown. Params that are not raw are shown as they are.
   """
   try:
-    leaves, treedef = jax.tree.flatten(updates)
+    leaves, olds = map(jax.tree.leaves, (updates, params))
   except ValueError:  # As in `get_view`.
     return Look(updates, params)
   has_float0 = any(map(leaf_kinds.is_float0, leaf_kinds.get_distinct(leaves)))
   # Mostly there are only arrays: then nothing asks whether params are raw.
-  old = subtrees_at(treedef, params)
-  if old is not None and not has_float0:
-    kinds = leaf_kinds.get_distinct(old)
-    if all(map(leaf_kinds.is_param, kinds)) and jax.tree_util.all_leaves(kinds):
-      return Look(updates, params)
+  are_params = all(map(leaf_kinds.is_param, leaf_kinds.get_distinct(olds)))
   # `init` made state for all leaves of params that are not raw.
-  is_raw = get_view(params) is not params
+  is_raw = not are_params and get_view(params) is not params
   if updates is None or not (is_raw or has_float0):
     return Look(updates, params)
   leaves, treedef = jax.tree.flatten(updates, is_leaf=is_hole)
