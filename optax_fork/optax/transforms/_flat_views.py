@@ -40,11 +40,9 @@ def take_views(flatten: Callable[..., Any]) -> Callable[..., Any]:
       # The placeholder of `tree_map_params` stands for the vector, too.
       if isinstance(params, _state_utils._ParamsPlaceholder):  # pylint: disable=protected-access
         return inner.init(params)
-      call = whole_params.calls()[-1]
-      call.bounds = call.bounds or []
-      known = len(call.bounds)
       state = init(params) if jax.tree.leaves(params) else inner.init(_empty())
-      if len(call.bounds) > known and len(_dtypes(params)) > 1:
+      dtypes = set(map(jnp.result_type, jax.tree.leaves(params)))
+      if whole_params.calls()[-1].bounds and len(dtypes) > 1:
         raise ValueError(
             'Bounds are those of one vector of the widest dtype, which rounding'
             ' does not keep in the others. Give all params one dtype, or put'
@@ -66,10 +64,6 @@ def take_views(flatten: Callable[..., Any]) -> Callable[..., Any]:
     return base.GradientTransformationExtraArgs(init_fn, update_fn)
 
   return flatten_views
-
-
-def _dtypes(tree):
-  return set(map(jnp.result_type, jax.tree.leaves(tree)))
 
 
 def _empty():
