@@ -20,9 +20,7 @@ from optax._src import tree_differences
 
 _Class = TypeVar('_Class', bound=Any)
 
-# What each takes by position.
-_OF_INIT = ('params',)
-_OF_UPDATE = ('updates', 'state', 'params')
+_OF_UPDATE = ('updates', 'state', 'params')  # By position.
 
 
 class _Wrapped:
@@ -79,7 +77,7 @@ def call_init(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
   view = views.get_view(params)
   if view is not params:
     _warn_of_floats(params, view)
-    args, kwargs = _replace(_OF_INIT, args, kwargs, {'params': view})
+    args, kwargs = _replace(('params',), args, kwargs, {'params': view})
   if not views.is_optax(getattr(fn, 'func', fn)):  # Methods come bound.
     for call in whole_params.calls():
       call.has_users_own = True

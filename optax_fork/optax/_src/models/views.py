@@ -137,8 +137,6 @@ def part_with_updates(tree: Any, updates: Any) -> Any:
     The view, or the tree itself if nothing is to be left out or if it is not
     like the updates, such as :class:`optax.LookaheadParams`.
   """
-  if updates is None:
-    return tree
   leaves, treedef = jax.tree.flatten(updates, is_leaf=is_hole)
   return _leave_out(tree, treedef, [u is None for u in leaves])
 
