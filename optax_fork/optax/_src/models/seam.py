@@ -129,17 +129,6 @@ def call_update(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
   return look.put_back(updates), state
 
 
-def look_at_params(should_skip: Any) -> Any:
-  """Lets a function that looks at updates leave out those for integers."""
-
-  @functools.wraps(should_skip)
-  def wrapped(updates, gradient_step, params, *args, **kwargs):
-    updates = views.look(updates, params).updates
-    return should_skip(updates, gradient_step, params, *args, **kwargs)
-
-  return wrapped
-
-
 def take_models(cls: _Class) -> _Class:
   """Lets the methods ``init`` and ``update`` of a class take raw params."""
 
