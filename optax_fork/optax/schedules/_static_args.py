@@ -108,7 +108,7 @@ def bind_static(
     a state, and the arguments that are not static, by name.
   """
   is_static = static_by_default(factory)
-  leading, args, static, others = [], (), {}, {}
+  leading, args, static, arguments = [], (), {}, {}
   parameters = bound_arguments.signature.parameters
   for position, (name, parameter) in enumerate(parameters.items()):
     value = bound_arguments.arguments[name]
@@ -122,9 +122,9 @@ def bind_static(
       if not static_args.isdisjoint((name, key)) or is_static(key, item):
         static[key] = item
       elif callable(item) and not isinstance(item, base.StatefulSchedule):
-        others[key] = _checked_schedule(key, item)
+        arguments[key] = _checked_schedule(key, item)
       else:
-        others[key] = item
+        arguments[key] = item
 
   def bound_factory(others, numbers):
     for name in sorted(numbers.keys() & (static.keys() | others.keys())):
@@ -133,11 +133,11 @@ def bind_static(
           ' would change nothing. Make the optimizer with another value. If'
           ' Optax 0.2.8 saved the state, delete the entry.'
       )
-    arguments = others | numbers | static
-    positional = [arguments.pop(name) for name in leading]
-    return factory(*positional, *args, **arguments)
+    named = others | numbers | static
+    positional = [named.pop(name) for name in leading]
+    return factory(*positional, *args, **named)
 
-  return bound_factory, others
+  return bound_factory, arguments
 
 
 def warn_of_rounding(

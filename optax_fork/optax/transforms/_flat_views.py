@@ -53,7 +53,11 @@ def take_views(flatten: Callable[..., Any]) -> Callable[..., Any]:
     def update_fn(updates, state, params=None, **extra_args):
       is_tree = views.same_layout(extra_args.get('grad'), updates)
       if params is not None and is_tree:
-        extra_args = _flatten_args(extra_args, params)
+        vector, to_tree = ravel_pytree(params)
+        extra_args = callbacks.view_extra_args(
+            extra_args, vector, lambda tree: ravel_pytree(tree)[0],
+            lambda new: to_tree(new.astype(vector.dtype)),
+        )  # fmt: skip
       if leaves := jax.tree.leaves(updates):
         new, state = update(updates, state, params, **extra_args)
         back = functools.partial(_with_dtype, jnp.result_type(*leaves))
@@ -68,15 +72,6 @@ def take_views(flatten: Callable[..., Any]) -> Callable[..., Any]:
 
 def _empty():
   return jnp.zeros(0)
-
-
-def _flatten_args(extra_args, params):
-  """Gets extra args for an optimizer that sees a vector of the params."""
-  vector, to_tree = ravel_pytree(params)
-  return callbacks.view_extra_args(
-      extra_args, vector, lambda tree: ravel_pytree(tree)[0],
-      lambda new: to_tree(new.astype(vector.dtype)),
-  )  # fmt: skip
 
 
 def _with_dtype(dtype, new, old):

@@ -163,11 +163,9 @@ def is_part_of(part: Any, full: Any) -> bool:
 
 def same_layout(view: Any, full: Any) -> bool:
   """Whether a view has the structure and the shapes of the full tree."""
-  shape = lambda leaf: getattr(leaf, 'shape', ())
-  layout = lambda tree: (
-      jax.tree.structure(tree), *map(shape, jax.tree.leaves(tree))
-  )
-  return layout(view) == layout(full)
+  shapes = lambda leaves: [getattr(x, 'shape', ()) for x in leaves]
+  (leaves, treedef), (others, other) = map(jax.tree.flatten, (view, full))
+  return treedef == other and shapes(leaves) == shapes(others)
 
 
 class Look(NamedTuple):
