@@ -113,9 +113,8 @@ def bind_static(
   for position, (name, parameter) in enumerate(parameters.items()):
     value = bound_arguments.arguments[name]
     if parameter.kind is parameter.VAR_POSITIONAL:
-      args = value
       # What precedes `*args` cannot be passed by name if there are any.
-      leading = list(parameters)[:position] if args else []
+      leading, args = list(parameters)[:position], value
       continue
     is_kwargs = parameter.kind is parameter.VAR_KEYWORD
     for key, item in value.items() if is_kwargs else [(name, value)]:
