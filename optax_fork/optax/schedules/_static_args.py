@@ -113,7 +113,7 @@ def bind_static(
   for position, (name, parameter) in enumerate(parameters.items()):
     value = bound_arguments.arguments[name]
     if parameter.kind is parameter.VAR_POSITIONAL:
-      # What precedes `*args` cannot be passed by name if there are any.
+      # What precedes `*args` is passed by position, too.
       leading, args = list(parameters)[:position], value
       continue
     is_kwargs = parameter.kind is parameter.VAR_KEYWORD
