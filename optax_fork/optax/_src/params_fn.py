@@ -3,6 +3,7 @@
 """Functions of params, and what they get."""
 
 from collections.abc import Callable
+import functools
 from typing import Any
 
 import jax
@@ -13,14 +14,8 @@ class ParamsFn:
   """A function of params, as ``optax.masks`` makes them, never a schedule."""
 
 
-class _Made(ParamsFn):
+class _Made(ParamsFn, functools.partial):
   """A function that calls one of ``optax.masks``."""
-
-  def __init__(self, fn: Callable[..., Any]):
-    self.fn = fn
-
-  def __call__(self, params: Any) -> Any:
-    return self.fn(params)
 
 
 def made_of(choice: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -58,7 +58,7 @@ def show_path(keys: Keys) -> str:
   return jax.tree_util.keystr(keys, simple=True, separator='/')
 
 
-def kind(leaf: Any) -> tuple[Any, list[int]]:
+def dtype_and_shape(leaf: Any) -> tuple[Any, list[int]]:
   """Gets the dtype and the shape of an array or a number."""
   dtype = leaf.dtype if hasattr(leaf, 'dtype') else jnp.result_type(leaf)
   return dtype, list(jnp.shape(leaf))
@@ -76,10 +76,9 @@ def show(tree: Any, *, values: bool = True) -> str:
     The text.
   """
   is_array = leaf_kinds.is_array(tree)
-  if is_array and not (values and math.prod(tree.shape) == 1) or (
-      isinstance(tree, (int, float, complex)) and not values
-  ):
-    dtype, shape = kind(tree)
+  is_large = is_array and math.prod(tree.shape) != 1
+  if is_large or not values and (is_array or leaf_kinds.is_number(tree)):
+    dtype, shape = dtype_and_shape(tree)
     return f'{dtype}{shape}'
   if tree is None:
     return 'None'

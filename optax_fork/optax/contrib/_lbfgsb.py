@@ -163,8 +163,7 @@ def lbfgsb(
   def init_fn(params: base.Params) -> LBFGSBState:
     bounds = _get_bounds(lower, upper, params, check_values=True)
     for call in whole_params.calls():
-      if call.bounds is not None:
-        call.bounds.append(bounds)
+      call.bounds.append(bounds)
     found: Any = init_search(params)
     norm = jnp.full_like(found.value, jnp.inf)
     return LBFGSBState(norm, memory.init(params), *found)

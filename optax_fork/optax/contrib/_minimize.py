@@ -299,7 +299,6 @@ def _solve(static, data, gtol, ftol, max_steps):
   make = lambda bounds: solver or _make_solver(bounds, view)
   # Bounds may be made of params that are not trained, with their derivatives.
   call = whole_params.FlatParams(model)
-  call.bounds = []
   call.has_users_own = solver is not None and not views.is_optax(solver.update)
   with whole_params.running(call):
     found = _search_of(make(bounds).init(model))

@@ -61,7 +61,7 @@ def describe(params: base.Params, choice: Any = None) -> str:
   for path, leaf, c in zip(flat.paths, flat.leaves, chosen, strict=True):
     if not leaf_kinds.is_number(leaf):
       continue  # A hole, or a function.
-    dtype, shape = tree_differences.kind(leaf)
+    dtype, shape = tree_differences.dtype_and_shape(leaf)
     key = type(c), repr(c)
     names[key] = tables.show_number(c)
     rows.append([path, str(tuple(shape)), str(dtype), key])

@@ -16,26 +16,23 @@ import jax.numpy as jnp
 import numpy as np
 from optax._src import base
 from optax._src.models import leaf_kinds
+from optax._src.models import views
 from optax._src import params_fn
 
 # Arguments of Optax's own factories that are static although they are numbers,
-# since Python control flow reads them.
+# since Python control flow reads them: the factories by argument.
 STATIC_ARGS = {
-    'adafactor': {'min_dim_size_to_factor'},
-    'adaptive_grad_clip': {'axis'},
-    'galore': {'rank'},
-    'lbfgs': {'memory_size'},
-    'lbfgsb': {'memory_size'},
-    'lookahead': {'sync_period'},
-    'mechanize': {'num_betas'},
-    'reduce_on_plateau': {'factor', 'rtol', 'atol'},
-    'sam': {'sync_period'},
-    'scale_by_factored_rms': {'min_dim_size_to_factor'},
-    'scale_by_galore': {'rank'},
-    'scale_by_lbfgs': {'memory_size'},
-    'scale_by_sm3': {'b2'},
-    'schedule_free_adamw': {'warmup_steps'},
-    'schedule_free_sgd': {'warmup_steps'},
+    'atol': {'reduce_on_plateau'},
+    'axis': {'adaptive_grad_clip'},
+    'b2': {'scale_by_sm3'},
+    'factor': {'reduce_on_plateau'},
+    'memory_size': {'lbfgs', 'lbfgsb', 'scale_by_lbfgs'},
+    'min_dim_size_to_factor': {'adafactor', 'scale_by_factored_rms'},
+    'num_betas': {'mechanize'},
+    'rank': {'galore', 'scale_by_galore'},
+    'rtol': {'reduce_on_plateau'},
+    'sync_period': {'lookahead', 'sam'},
+    'warmup_steps': {'schedule_free_adamw', 'schedule_free_sgd'},
 }
 
 # Arguments of these names are static.
@@ -66,12 +63,11 @@ def static_by_default(
   """
   while isinstance(factory, functools.partial):
     factory = factory.func
-  # What `functools.wraps` made of Optax's factory has the same name.
-  module = str(getattr(factory, '__module__', None))
   factory_name = str(getattr(factory, '__name__', None))
-  found = getattr(sys.modules.get(module), factory_name, None)
-  is_optax = module.startswith('optax.') and found is factory
-  static_args = STATIC_ARGS.get(factory_name, set())
+  module = sys.modules.get(str(getattr(factory, '__module__', None)))
+  # What `functools.wraps` made of Optax's factory has the same name.
+  is_found = getattr(module, factory_name, None) is factory
+  is_optax = is_found and views.is_optax(factory)
 
   def is_static(name, value):
     if isinstance(value, (bool, type, params_fn.ParamsFn)):
@@ -82,11 +78,12 @@ def static_by_default(
       return is_mask and not jax.tree_util.all_leaves([value])
     if is_mask and callable(value):
       return True
-    is_number = name in static_args and not callable(value)
-    # Bounds of `lbfgsb` may be functions of the params.
-    is_bound = name in ('lower', 'upper') and callable(value)
-    is_other = is_number or is_bound or _OTHER_NAME.search(name)
-    return is_optax and bool(is_mask or is_other)
+    if callable(value):
+      # Bounds of `lbfgsb` may be functions of the params.
+      is_other = name in ('lower', 'upper')
+    else:
+      is_other = factory_name in STATIC_ARGS.get(name, ())
+    return is_optax and bool(is_other or is_mask or _OTHER_NAME.search(name))
 
   return is_static
 
@@ -111,23 +108,22 @@ def bind_static(
     a state, and the arguments that are not static, by name.
   """
   is_static = static_by_default(factory)
-  leading, args, static, others = [], (), {}, {}
+  leading, args, static, arguments = [], (), {}, {}
   parameters = bound_arguments.signature.parameters
   for position, (name, parameter) in enumerate(parameters.items()):
     value = bound_arguments.arguments[name]
     if parameter.kind is parameter.VAR_POSITIONAL:
-      args = value
-      # What precedes `*args` cannot be passed by name if there are any.
-      leading = list(parameters)[:position] if args else []
+      # What precedes `*args` is passed by position, too.
+      leading, args = list(parameters)[:position], value
       continue
     is_kwargs = parameter.kind is parameter.VAR_KEYWORD
     for key, item in value.items() if is_kwargs else [(name, value)]:
       if not static_args.isdisjoint((name, key)) or is_static(key, item):
         static[key] = item
       elif callable(item) and not isinstance(item, base.StatefulSchedule):
-        others[key] = _checked_schedule(key, item)
+        arguments[key] = _checked_schedule(key, item)
       else:
-        others[key] = item
+        arguments[key] = item
 
   def bound_factory(others, numbers):
     for name in sorted(numbers.keys() & (static.keys() | others.keys())):
@@ -136,11 +132,11 @@ def bind_static(
           ' would change nothing. Make the optimizer with another value. If'
           ' Optax 0.2.8 saved the state, delete the entry.'
       )
-    arguments = others | numbers | static
-    positional = [arguments.pop(name) for name in leading]
-    return factory(*positional, *args, **arguments)
+    named = others | numbers | static
+    positional = [named.pop(name) for name in leading]
+    return factory(*positional, *args, **named)
 
-  return bound_factory, others
+  return bound_factory, arguments
 
 
 def warn_of_rounding(

@@ -40,10 +40,10 @@ def take_views(flatten: Callable[..., Any]) -> Callable[..., Any]:
       # The placeholder of `tree_map_params` stands for the vector, too.
       if isinstance(params, _state_utils._ParamsPlaceholder):  # pylint: disable=protected-access
         return inner.init(params)
-      call, leaves = whole_params.calls()[-1], jax.tree.leaves(params)
-      call.bounds = []
+      leaves = jax.tree.leaves(params)
       state = init(params) if leaves else inner.init(_empty())
-      if call.bounds and len(set(map(jnp.result_type, leaves))) > 1:
+      has_bounds = bool(whole_params.calls()[-1].bounds)
+      if has_bounds and len(set(map(jnp.result_type, leaves))) > 1:
         raise ValueError(
             'Bounds are those of one vector of the widest dtype, which rounding'
             ' does not keep in the others. Give all params one dtype, or put'

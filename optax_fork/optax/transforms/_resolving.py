@@ -170,9 +170,6 @@ def resolve(
       used.
   """
   tree = call(tree_or_fn, params)
-  # pylint: disable-next=protected-access
-  if isinstance(params, _state_utils._ParamsPlaceholder):
-    return params
   is_returned = tree is not tree_or_fn
   if is_returned:
     name = f'{name}(params)'

@@ -54,9 +54,8 @@ def _is_averaged(new: Any, old: Any) -> bool:
 
 
 def _is_replaced(new: Any, old: Any) -> bool:
-  is_array = leaf_kinds.is_array(old) and (
-      leaf_kinds.is_number(old) or isinstance(old, jax.Array)
-  )
+  has_numbers = leaf_kinds.is_array(old) and leaf_kinds.is_number(old)
+  is_array = has_numbers or isinstance(old, jax.Array)  # It may be a PRNG key.
   # Training makes an array of a Python float.
   return new is not None and (is_array or leaf_kinds.is_param(new))
 

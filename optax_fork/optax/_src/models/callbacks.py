@@ -165,10 +165,8 @@ def mask_args(
   make_view = lambda tree: mask_pytree(tree, mask_tree)
   view = make_view(params)
   # A gradient that is masked already comes with functions of masked params.
-  grad, all_updates, shown = map(
-      jax.tree.structure,
-      (extra_args.get('grad', updates), updates, make_view(updates)),
-  )
+  grads = extra_args.get('grad', updates), updates, make_view(updates)
+  grad, all_updates, shown = map(jax.tree.structure, grads)
   if grad != all_updates or all_updates == shown:
     return view, extra_args
   if callable(value_fn := extra_args.get('value_fn')):

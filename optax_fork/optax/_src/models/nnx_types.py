@@ -45,6 +45,5 @@ def unwrap_variables(
     return value
 
   is_own = lambda x: is_leaf is not None and is_leaf(x)
-  return jax.tree.map(
-      unwrap, tree, is_leaf=lambda x: isinstance(x, classes) or is_own(x)
-  )
+  is_end = lambda x: isinstance(x, classes) or is_own(x)
+  return jax.tree.map(unwrap, tree, is_leaf=is_end)

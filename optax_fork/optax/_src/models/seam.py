@@ -20,9 +20,7 @@ from optax._src import tree_differences
 
 _Class = TypeVar('_Class', bound=Any)
 
-# What each takes by position.
-_OF_INIT = ('params',)
-_OF_UPDATE = ('updates', 'state', 'params')
+_OF_UPDATE = ('updates', 'state', 'params')  # By position.
 
 
 class _Wrapped:
@@ -79,7 +77,7 @@ def call_init(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
   view = views.get_view(params)
   if view is not params:
     _warn_of_floats(params, view)
-    args, kwargs = _replace(_OF_INIT, args, kwargs, {'params': view})
+    args, kwargs = _replace(('params',), args, kwargs, {'params': view})
   with whole_params.running(whole_params.FlatParams(params, view)):
     return fn(*args, **kwargs)
 
@@ -134,17 +132,6 @@ def call_update(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
   return look.put_back(updates), state
 
 
-def look_at_params(should_skip: Any) -> Any:
-  """Lets a function that looks at updates leave out those for integers."""
-
-  @functools.wraps(should_skip)
-  def wrapped(updates, gradient_step, params, *args, **kwargs):
-    updates = views.look(updates, params).updates
-    return should_skip(updates, gradient_step, params, *args, **kwargs)
-
-  return wrapped
-
-
 def take_models(cls: _Class) -> _Class:
   """Lets the methods ``init`` and ``update`` of a class take raw params."""
 
@@ -172,6 +159,12 @@ def unwrap(fn: Any) -> Any:
   return fn.__wrapped__ if isinstance(fn, _Wrapped) else fn
 
 
+def _wrap(fn, call):
+  # `jax.tree.map` of a transformation may put anything in place of these.
+  is_given = callable(fn) and not isinstance(fn, _Wrapped)
+  return _Wrapped(fn, call) if is_given else fn
+
+
 def wrap_functions(cls: _Class) -> _Class:
   """Lets the functions of transformations take raw models.
 
@@ -182,27 +175,19 @@ def wrap_functions(cls: _Class) -> _Class:
   Returns:
     The class.
   """
-  make = cls._make.__func__
-
-  def wrap(cls, fns):
-    # `jax.tree.map` of a transformation may put anything in place of these.
-    is_given = lambda fn: callable(fn) and not isinstance(fn, _Wrapped)
-    call = call_init
-    # A user's `update` may come with an `init` of Optax's. `init` tells both.
-    if not all(map(views.is_optax, filter(callable, fns))):
-      call, fns = _call_init_of_users, (unwrap(fns[0]), fns[1])
-    pairs = zip(fns, (call, call_update))
-    return tuple.__new__(
-        cls, (_Wrapped(*x) if is_given(x[0]) else x[0] for x in pairs)
-    )
 
   @functools.wraps(cls.__new__)
   def new(cls, init, update):
-    return wrap(cls, (init, update))
+    call = call_init
+    # A user's `update` may come with an `init` of Optax's. `init` tells both.
+    if not all(map(views.is_optax, filter(callable, (init, update)))):
+      call, init = _call_init_of_users, unwrap(init)
+    fns = _wrap(init, call), _wrap(update, call_update)
+    return tuple.__new__(cls, fns)
 
   cls.__new__ = new
   # `_replace` calls `_make`, which does not call `__new__`.
-  cls._make = classmethod(lambda cls, fns: wrap(cls, make(cls, fns)))
+  cls._make = classmethod(lambda cls, fns: new(cls, *fns))
   # Pickles and copies hold the functions alone, as they did before.
   cls.__getnewargs__ = lambda self: tuple(map(unwrap, self))
   return cls

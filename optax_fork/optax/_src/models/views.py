@@ -138,8 +138,6 @@ def part_with_updates(tree: Any, updates: Any) -> Any:
     The view, or the tree itself if nothing is to be left out or if it is not
     like the updates, such as :class:`optax.LookaheadParams`.
   """
-  if updates is None:
-    return tree
   leaves, treedef = jax.tree.flatten(updates, is_leaf=is_hole)
   return _leave_out(tree, treedef, [u is None for u in leaves])
 
@@ -166,11 +164,9 @@ def is_part_of(part: Any, full: Any) -> bool:
 
 def same_layout(view: Any, full: Any) -> bool:
   """Whether a view has the structure and the shapes of the full tree."""
-  shape = lambda leaf: getattr(leaf, 'shape', ())
-  layout = lambda tree: (
-      jax.tree.structure(tree), *map(shape, jax.tree.leaves(tree))
-  )
-  return layout(view) == layout(full)
+  shapes = lambda leaves: [getattr(x, 'shape', ()) for x in leaves]
+  (leaves, treedef), (others, other) = map(jax.tree.flatten, (view, full))
+  return treedef == other and shapes(leaves) == shapes(others)
 
 
 class Look(NamedTuple):
@@ -203,18 +199,14 @@ def look(updates: Any, params: Any) -> Look:
     What is shown. Params that are not raw are shown as they are.
   """
   try:
-    leaves, treedef = jax.tree.flatten(updates)
+    leaves, olds = map(jax.tree.leaves, (updates, params))
   except ValueError:  # As in `get_view`.
     return Look(updates, params)
   has_float0 = any(map(leaf_kinds.is_float0, leaf_kinds.get_distinct(leaves)))
   # Mostly there are only arrays: then nothing asks whether params are raw.
-  old = subtrees_at(treedef, params)
-  if old is not None and not has_float0:
-    kinds = leaf_kinds.get_distinct(old)
-    if all(map(leaf_kinds.is_param, kinds)) and jax.tree_util.all_leaves(kinds):
-      return Look(updates, params)
+  are_params = all(map(leaf_kinds.is_param, leaf_kinds.get_distinct(olds)))
   # `init` made state for all leaves of params that are not raw.
-  is_raw = get_view(params) is not params
+  is_raw = not are_params and get_view(params) is not params
   if updates is None or not (is_raw or has_float0):
     return Look(updates, params)
   leaves, treedef = jax.tree.flatten(updates, is_leaf=is_hole)

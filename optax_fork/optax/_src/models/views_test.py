@@ -59,7 +59,7 @@ class ViewsTest(parameterized.TestCase):
     # What is not like the updates stays as it is.
     for other in (updates, (tree, tree), {'b': 1.0}, None):
       self.assertIs(views.part_with_updates(other, updates), other)
-    self.assertIs(views.part_with_updates(tree, None), tree)
+    self.assertIsNone(views.part_with_updates(tree, None))
 
   @parameterized.named_parameters(
       ('same', {'a': np.ones(2), 'b': 0.0}, True),

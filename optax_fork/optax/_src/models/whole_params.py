@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import contextlib
 import contextvars
 import functools
-from typing import Any, Optional
+from typing import Any
 
 import jax
 from optax._src.models import leaf_kinds
@@ -32,8 +32,7 @@ class FlatParams:
     is_searching: whether a search calls a function of the params.
     has_users_own: whether the ``init`` of a transformation that is not Optax's
       was called inside.
-    bounds: a list for those of optimizers whose ``init`` is called inside, or
-      None if nobody asks.
+    bounds: those of optimizers whose ``init`` is called inside.
   """
 
   is_searching = False
@@ -43,7 +42,7 @@ class FlatParams:
     self.params, self.view = params, params if view is None else view
     self.is_update = is_update
     self.searched: set[int] = set()
-    self.bounds: Optional[list[Any]] = None
+    self.bounds: list[Any] = []
     self._found = {}
 
   @functools.cached_property

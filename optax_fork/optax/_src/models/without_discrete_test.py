@@ -180,12 +180,13 @@ class SetAsideTest(parameterized.TestCase):
       functools.partial(optax.skip_large_updates, max_squared_norm=9),
   )
   def test_updates_of_integers_do_not_decide_to_skip(self, should_skip):
-    zero = np.zeros((), jax.dtypes.float0)
-    for w, expected in ((2.0, False), (np.inf, True)):
+    tx = optax.MultiSteps(optax.sgd(0.1), 2, True, should_skip)
+    params = {'w': jnp.ones(2), 'n': 3}
+    state = tx.init(params)
+    for w in (2.0, np.inf):
       updates = {'w': jnp.full(2, w), 'n': None}
-      wanted = should_skip(updates, 0, None)
-      self.assertEqual(wanted[0], expected)
-      for n, params in ((zero, None), (zero, {'w': updates['w'], 'n': 3}),
-                        (jnp.array(50), {'w': updates['w'], 'n': 3})):
-        found = should_skip(updates | {'n': n}, 0, params)
+      _, wanted = tx.update(updates, state, params)
+      self.assertEqual(wanted.skip_state, should_skip(updates, 0, None)[1])
+      for n in (np.zeros((), jax.dtypes.float0), jnp.array(50)):
+        _, found = tx.update(updates | {'n': n}, state, params)
         test_utils.assert_trees_all_equal(found, wanted)
