@@ -61,6 +61,14 @@ class NnxTypesTest(parameterized.TestCase):
     self.assertFalse(nnx_types.is_variable(cls(1)))
     self.assertTrue(nnx_types.is_variable(_wrap(1)))
 
+  @parameterized.parameters(*_NAMES)
+  def test_variables_have_the_paths_of_their_values(self, name):
+    values = {'w': 1.0, 'layer': {'b': 2.0, 'value': 3.0}}
+    # Optimizers of NNX see both.
+    for params in (values, _wrap(values, name)):
+      mask = masks.by_path('w', 'layer/value')(params)
+      self.assertEqual(jax.tree.leaves(mask), [False, True, True])
+
   @parameterized.product(
       name=_NAMES, in_update=[False, True], as_function=[False, True]
   )

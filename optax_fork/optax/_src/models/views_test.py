@@ -27,6 +27,7 @@ class ViewsTest(parameterized.TestCase):
       ('none', None, True),
       ('masked_node', _HOLE, True),
       ('empty_node', {}, False),
+      ('empty_state', optax.EmptyState(), False),
       ('array', np.zeros(0), False),
       ('node', {'a': None, 'b': 1.0}, False),
       ('partition_spec', jax.sharding.PartitionSpec(), False),

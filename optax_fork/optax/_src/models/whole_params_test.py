@@ -253,8 +253,3 @@ class WholeParamsTest(parameterized.TestCase):
     for init in (jax.jit(tx.init), lambda p: jax.eval_shape(tx.init, p)):
       with self.assertRaisesRegex(ValueError, 'layers/1/b'):
         init(params)
-
-  def test_accessor_that_calls(self):
-    mask = masks.at(lambda m: m['layers'][0]['w']())
-    with self.assertRaisesRegex(ValueError, "'_Leaf' object is not callable"):
-      mask(_model())
