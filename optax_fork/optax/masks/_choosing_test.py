@@ -14,8 +14,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from optax._src import test_utils
-import optax.tree
 
 
 @jax.tree_util.register_dataclass
@@ -410,11 +408,9 @@ class PathLabelsTest(parameterized.TestCase):
     self.assertIn("'b', at(<lambda>) | by_leaf", repr(labels))
 
   def test_masks_that_choose_nothing(self):
-    typo = optax.masks.by_path('.*/bias', '.*/baes')
     norm = optax.masks.at(lambda p: p.norm)
     scalar = optax.masks.by_leaf(lambda x: x.ndim == 0)
     for labels, message in (
-        ({typo: 1, '.*': 2}, 'baes. fully matches no path'),
         ({'.*': 1, norm: 2}, r'at\(<lambda>\) is never the first to'),
         ({norm & ~norm: 1, '.*': 2}, r'& ~at\(<lambda>\) chooses none of the'),
     ):
@@ -423,17 +419,6 @@ class PathLabelsTest(parameterized.TestCase):
     # No param need have what a leaf is asked for.
     labels = optax.masks.labels({scalar: 1}, default=2)
     self.assertEqual(set(jax.tree.leaves(labels(_params()))), {2})
-
-  def test_none_for_the_rest(self):
-    numbers = optax.contrib.MuonDimensionNumbers(0, 1)
-    labels = optax.masks.labels({'w': numbers}, default=None)
-    params = {'b': jnp.ones(2), 'w': jnp.ones((2, 2))}
-    self.assertEqual(labels(params), {'b': None, 'w': numbers})
-    self.assertEqual(pickle.loads(pickle.dumps(labels)), labels)
-    names = optax.masks.labels({'w': 'x'}, default=None)
-    for choice in (names, names(params)):
-      rows = optax.masks.describe(params, choice).splitlines()
-      self.assertEqual(rows[1].split(), ['b', '(2,)', 'float32', 'None'])
 
   def test_no_default(self):
     labels = optax.masks.labels({'.*/bias': 1})
@@ -450,7 +435,6 @@ class PathLabelsTest(parameterized.TestCase):
 
   def test_errors(self):
     for labels, message in (
-        ({'layers': 1, '.*': 2}, "'layers' fully matches no path"),
         ({'.*': 1, '.*/bias': 2}, "never the first .* matches '.*' before"),
         ({'.*': 1, '.*/baes': 2}, "matches no path .* first: 'layers/0/bias'"),
     ):
@@ -466,28 +450,6 @@ class PathLabelsTest(parameterized.TestCase):
     ):
       with self.assertRaisesRegex(error, message):
         optax.masks.labels(labels)
-
-  def test_partition(self):
-    """Inside of it, params are masked, and patterns may match nothing."""
-    decay = optax.masks.by_path('.*/weight') & optax.masks.by_leaf(
-        lambda x: x.ndim > 1
-    )
-    tx = optax.partition(
-        {'adam': optax.adamw(0.5, mask=decay), 'sgd': optax.sgd(0.5)},
-        optax.masks.labels({'.*/bias': 'sgd'}, default='adam'),
-    )
-    params = _params()
-    grads = jax.tree.map(jnp.ones_like, params)
-    updates, state = jax.jit(tx.update)(grads, tx.init(params), params)
-    test_utils.assert_trees_all_close(
-        updates.layers[0].bias, jnp.full(2, -0.5)
-    )
-    # The placeholder that this hands to the masks is not an error.
-    state = optax.tree.map_params(tx, lambda x: x + 1.0, state)
-    mu = optax.tree.get(state, 'mu')
-    test_utils.assert_trees_all_close(
-        mu.layers[1].weight, jnp.full((2, 2), 1.1)
-    )
 
 
 class RawModelTest(parameterized.TestCase):
@@ -603,12 +565,10 @@ class FunctionOfALeafTest(parameterized.TestCase):
     updates, _ = tx.update(grads, tx.init(model), model)
     self.assertEqual(updates['body'][1].tolist(), [0, 0, 0])
 
-  @parameterized.parameters('&', '|')
-  def test_operand_that_takes_a_leaf(self, operator):
-    mask = _HEAD
-    mask = mask & _is_array if operator == '&' else mask | _is_array
-    with self.assertRaisesRegex(ValueError, '`optax.masks.by_leaf'):
-      optax.adamw(0.1, mask=mask).init(_PARAMS)
+  def test_operand_that_takes_a_leaf(self):
+    for mask in (_HEAD & _is_array, _HEAD | _is_array):
+      with self.assertRaisesRegex(ValueError, '`optax.masks.by_leaf'):
+        mask(_PARAMS)
 
   @parameterized.parameters(
       lambda fn: optax.adamw(0.1, mask=fn),

@@ -93,6 +93,18 @@ class NnxTypesTest(parameterized.TestCase):
     test_utils.assert_trees_all_close(updates['w'], expected)
     self.assertFalse(updates['layer']['b'].any())
 
+  def test_state_has_no_modules_to_choose_by(self):
+    state = type('State', (dict,), {'__module__': 'flax.nnx.statelib'})
+    sys.modules['flax.nnx'].State = state
+    flatten = lambda x: (list(x.values()), tuple(x))
+    jax.tree_util.register_pytree_node(
+        state, flatten, lambda keys, xs: state(zip(keys, xs))
+    )
+    with self.assertRaisesRegex(
+        ValueError, "'flax.nnx.statelib.State'. .*nnx.state.mask.module., nnx"
+    ):
+      masks.by_node(list)(state(w=1.0))
+
   def test_dimension_numbers(self):
     numbers = contrib.MuonDimensionNumbers()
     numbers = _map_shapes(lambda x: numbers if x.ndim > 1 else None)
