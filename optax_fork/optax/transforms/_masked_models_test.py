@@ -92,8 +92,6 @@ class PartitionLabelsTest(parameterized.TestCase):
   @parameterized.named_parameters(
       ('tree', lambda labels: labels, 'param_labels'),
       ('function', lambda labels: lambda _: labels, r'param_labels\(params\)'),
-      ('jax_partial', lambda labels: jax.tree_util.Partial(lambda _: labels),
-       r'param_labels\(params\)'),
   )
   def test_unknown_label(self, make_labels, name):
     # The types of the labels differ, so they can't be sorted.

@@ -154,7 +154,6 @@ class WholeParamsTest(parameterized.TestCase):
         state = init(_model())
       grads = masks.params(_model())
       tx.update(grads, state, _model())
-      optax.tree_map_params(tx, jnp.negative, state)  # By a placeholder.
 
   @parameterized.parameters(*_WRAPPERS)
   def test_state_of_a_part_and_update_of_the_whole(self, name):
