@@ -21,9 +21,7 @@ _MASKS = {
     'prefix': {'body': False, 'head': True},
     'bool': True,
     'function': lambda p: jax.tree.map(lambda x: x.ndim == 1, p),
-    'by_path': masks.by_path('body/.*'),
     'at': ~masks.at(lambda p: p['body'][0]),
-    'by_leaf': masks.by_leaf(lambda x: x.ndim > 1),
 }
 _IS_NONE = lambda x: x is None
 

@@ -92,7 +92,6 @@ class ViewsTest(parameterized.TestCase):
     self.assertEqual(jax.tree.leaves(result), leaves)
 
   @parameterized.parameters(
-      (lambda params: params, 'params'),
       (lambda model, x=1: model, 'model'),
       (lambda *, p: p, 'p'),
       (lambda **kwargs: kwargs['params'], 'params'),
