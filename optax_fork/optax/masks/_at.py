@@ -51,9 +51,7 @@ class _Hidden(_Leaf):
 jax.tree_util.register_pytree_node(
     _Other, lambda _: ((), None), lambda *_: _Other()
 )
-jax.tree_util.register_pytree_node(
-    _Hidden, _Hidden.flatten, lambda *_: _Hidden()
-)
+jax.tree_util.register_pytree_node(_Hidden, _Hidden.flatten, _Hidden)
 
 
 def _mark(leaf, is_trained):

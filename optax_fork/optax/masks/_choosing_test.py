@@ -238,13 +238,14 @@ class WhereMaskTest(parameterized.TestCase):
 
   @parameterized.named_parameters(
       ('raises', lambda p: p.nom, 'AttributeError.* first: .norm/scale'),
+      ('key', lambda p: p.norm['scal'], 'KeyError.* first: .norm/scale'),
       ('index', lambda p: p.layers[2], 'fails on the params, .* IndexError'),
       (
           'reads_leaf',
           lambda p: [x for x in jax.tree.leaves(p) if x.ndim > 1],
           "no values here, with AttributeError: '_Leaf' object has .* 'ndim'",
       ),
-      ('calls', lambda p: p.norm['scale'](), "'_Leaf' object is not callable"),
+      ('calls', lambda p: p.norm['scale'](), 'is not callable. The paths'),
       ('row', lambda p: p.norm['scale'][1], r"\[1\] of a leaf .*'lr_mult': \["),
       ('number', lambda p: 3, 'must return nodes of the params, found 3'),
       ('array', lambda p: jnp.ones(2), 'must return nodes of the params'),

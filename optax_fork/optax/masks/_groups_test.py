@@ -269,6 +269,7 @@ class GroupsTest(parameterized.TestCase):
       ({'a': {'lr_mult': '1'}}, ValueError, "'lr_mult' of .* finite number"),
       ({'a': {'lr_mult': [1, [2]]}}, ValueError, r'one axis, found \[1, \[2'),
       ({'a': {'weight_decay': True}}, ValueError, "'weight_decay' .* True"),
+      ({'a': {'weight_decay': [1]}}, ValueError, r'finite number, found \[1\]'),
       ({'a': {'weight_decay': abs}}, ValueError, "'weight_decay' .* abs"),
       ({'a': {'frozen': 1}}, ValueError, "'frozen': True}` is a row by itself"),
       ({'a': {'frozen': True, 'lr_mult': 1}}, ValueError, 'a row by itself'),
