@@ -75,23 +75,6 @@ class DimensionNumbersTest(parameterized.TestCase):
     test_utils.assert_trees_all_equal(list(updates[0]), updates[1])
 
 
-class GaLoreTest(parameterized.TestCase):
-
-  def test_prefix_of_the_params(self):
-    w = jax.random.normal(jax.random.key(0), (6, 4))
-    params = {'a': [w, 2.0 * w], 'b': [w]}
-    spec = contrib.GaLoreDimensionNumbers(1, 0)
-
-    def get_updates(dim_nums):
-      opt = _GALORE(weight_dimension_numbers=dim_nums)
-      return opt.update(params, opt.init(params), params)
-
-    test_utils.assert_trees_all_equal(
-        get_updates({'a': spec, 'b': None}),
-        get_updates({'a': [spec, spec], 'b': [None]}),
-    )
-
-
 class MuonTest(parameterized.TestCase):
 
   @parameterized.named_parameters(

@@ -51,41 +51,38 @@ class _Hidden(_Leaf):
 jax.tree_util.register_pytree_node(
     _Other, lambda _: ((), None), lambda *_: _Other()
 )
-jax.tree_util.register_pytree_node(
-    _Hidden, _Hidden.flatten, lambda *_: _Hidden()
-)
+jax.tree_util.register_pytree_node(_Hidden, _Hidden.flatten, _Hidden)
+
+
+def _mark(leaf, is_trained):
+  if leaf is None:
+    return None
+  if is_trained:
+    return _Leaf()
+  if callable(leaf):  # By a node, as `eqx.nn.Shared` does.
+    return jax.tree_util.Partial(leaf)
+  return _Hidden() if views.is_masked(leaf) else _Other()
 
 
 class _WhereMask(_choosing.Finder):
   """See `at`."""
 
-  def _mark(self, leaf, is_trained):
-    if leaf is None:
-      return None
-    if is_trained:
-      return _Leaf()
-    if callable(leaf):  # By a node, as `eqx.nn.Shared` does.
-      return jax.tree_util.Partial(leaf)
-    return _Hidden() if views.is_masked(leaf) else _Other()
-
-  def _find(self, flat):
-    """Finds the positions of what is chosen."""
-    marks = list(map(self._mark, flat.leaves, flat.is_trained))
+  def find_one(self, x, flat):
+    marks = list(map(_mark, flat.leaves, flat.is_trained))
     nones = {n for n, mark in enumerate(marks) if mark is None}
-    chosen = self._walk(flat, marks)
-    if not chosen & nones:
-      return chosen
-    # In place of None: an empty list is false, too, and has no leaves.
-    marks = [[] if mark is None else mark for mark in marks]
-    again = self._walk(flat, marks, _AGAIN)
-    if again - nones != chosen - nones:
-      raise ValueError(f'{self!r}: the accessor chooses by a None.{_AGAIN}')
-    return again
+    chosen = found = self._walk(x, flat, marks)
+    if found & nones:
+      # In place of None: an empty list is false, too, and has no leaves.
+      marks = [[] if mark is None else mark for mark in marks]
+      chosen = self._walk(x, flat, marks, _AGAIN)
+      if chosen - nones != found - nones:
+        raise ValueError(f'{self!r}: the accessor chooses by a None.{_AGAIN}')
+    return [position in chosen for position in range(len(marks))]
 
-  def _walk(self, flat, marks, hint=''):
+  def _walk(self, where, flat, marks, hint=''):
     """Finds the positions of the marks that the accessor returns."""
     try:
-      nodes = self.wanted[0](flat.treedef.unflatten(marks))
+      nodes = where(flat.treedef.unflatten(marks))
     except Exception as error:
       missing = getattr(error, 'name', None) or str(error)
       if not flat.is_whole:
@@ -114,10 +111,6 @@ class _WhereMask(_choosing.Finder):
             f' {node!r} of type {type(node).__name__}.'
         )
     return {positions[id(node)] for node in nodes}
-
-  def find_one(self, x, flat):
-    chosen = self._find(flat)
-    return [position in chosen for position in range(len(flat.leaves))]
 
   def say_nothing(self, x, flat, but):
     paths = list(itertools.compress(flat.paths, flat.is_choosable))

@@ -3,17 +3,12 @@
 """Tests for masks that choose params by the nodes that hold them."""
 
 import dataclasses
-import pickle
-import sys
-import types
 from typing import Any, NamedTuple
-from unittest import mock
 
 from absl.testing import parameterized
 import jax
 import jax.numpy as jnp
 import optax
-from optax._src import test_utils
 from optax import masks
 
 
@@ -87,21 +82,6 @@ class NodeMaskTest(parameterized.TestCase):
     jax.eval_shape(lambda x: while_tracing.append(mask(x)), _stack())
     self.assertEqual(while_tracing, [expected])
 
-  def test_scale_of_stacked_layers_does_not_decay(self):
-    by_axes = masks.by_leaf(lambda x: x.ndim > 1)
-    by_node = masks.by_path('.*/weight') & ~masks.by_node(_Norm)
-    zeros = jax.tree.map(jnp.zeros_like, _stack())
-    for mask, is_decayed in ((by_axes, True), (by_node, False)):
-      for factory in (optax.adamw, optax.inject_hyperparams(optax.adamw)):
-        tx = factory(0.5, weight_decay=0.5, mask=mask)
-        updates, _ = tx.update(zeros, tx.init(_stack()), _stack())
-        blocks = updates['blocks']
-        self.assertEqual(bool(blocks.norm.scale.any()), is_decayed)
-        self.assertEqual(bool(blocks.dense.bias.any()), is_decayed)
-        test_utils.assert_trees_all_close(
-            blocks.dense.weight, jnp.full((3, 2, 2), -0.25)
-        )
-
   def test_program_is_that_of_a_tree(self):
     mask = masks.by_path('.*/weight') & ~masks.by_node(_Norm)
     programs = set()
@@ -124,24 +104,6 @@ class NodeMaskTest(parameterized.TestCase):
         masks.by_node(_Norm)(params), {'norm': _Norm(None), 'w': False}
     )
 
-  def test_combined(self):
-    mask = masks.by_node(_Dense) & ~masks.by_path('.*/bias') | (
-        masks.by_node(_RMSNorm)
-    )
-    found = mask(_stack())
-    self.assertEqual(found['head'], _Dense(True, False, 4))
-    self.assertEqual(found['norm'], _RMSNorm(True))
-    self.assertEqual(found['blocks'].norm, _Norm(False, False))
-    self.assertEqual(
-        repr(mask),
-        "(by_node(_Dense) & ~by_path('.*/bias')) | by_node(_RMSNorm)",
-    )
-    self.assertEqual(pickle.loads(pickle.dumps(mask)), mask)
-    self.assertEqual(hash(masks.by_node(_Norm)), hash(masks.by_node(_Norm)))
-    text = masks.describe(_stack(), masks.by_node(_Norm))
-    self.assertRegex(text, r'blocks/norm/scale +\(3, 2\) +float32 +True')
-    self.assertRegex(text, r'head/weight +\(2, 4\) +float32 +False')
-
   def test_nothing_is_found(self):
     class LayerNorm(_Norm):
       pass
@@ -158,19 +120,6 @@ class NodeMaskTest(parameterized.TestCase):
     model = {'w': jnp.ones(2), 'norm': [jnp.tanh, 2]}
     with self.assertRaisesRegex(ValueError, "class 'list' hold no param"):
       masks.by_node(list)(model)
-
-  def test_state_of_nnx(self):
-    state = type('State', (dict,), {'__module__': 'flax.nnx.statelib'})
-    nnx = types.SimpleNamespace(State=state)
-    self.enter_context(mock.patch.dict(sys.modules, {'flax.nnx': nnx}))
-    flatten = lambda x: (list(x.values()), tuple(x))
-    jax.tree_util.register_pytree_node(
-        state, flatten, lambda keys, xs: state(zip(keys, xs))
-    )
-    with self.assertRaisesRegex(
-        ValueError, "'flax.nnx.statelib.State'. .*nnx.state.mask.module., nnx"
-    ):
-      masks.by_node(_Norm)(state(w=1.0))
 
   def test_bad_arguments(self):
     with self.assertRaisesRegex(ValueError, 'at least one'):

@@ -68,10 +68,13 @@ class DescribeTest(absltest.TestCase):
     """Labels that are nodes of the PyTree."""
     params = {'a': jnp.ones(2), 'b': jnp.ones((2, 3))}
     numbers = optax.contrib.MuonDimensionNumbers(0, 1)
-    labels = optax.masks.labels({'b': numbers})
-    for choice in ({'a': None, 'b': numbers}, labels):
+    labels = optax.masks.labels({'b': numbers}, default=None)
+    tree = {'a': None, 'b': numbers}
+    self.assertEqual(labels(params), tree)
+    for choice in (tree, labels):
       text = optax.masks.describe(params, choice)
-      self.assertRegex(text, rf'float32  {re.escape(repr(numbers))}\n')
+      shown = re.escape(repr(numbers))
+      self.assertRegex(text, rf'float32  None\n.*float32  {shown}\n')
 
   def test_bad_choice(self):
     with self.assertRaisesRegex(ValueError, 'choice is not a prefix'):

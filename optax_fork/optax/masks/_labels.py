@@ -28,17 +28,18 @@ class Labels(_choosing.Chooser):
       selector, mask = row[0], _to_mask(row[0])
       chosen = [n for n, x in enumerate(flat.once(mask.choose)) if x]
       new = [n for n in chosen if rows[n] is None]
-      if flat.is_whole and chosen and not new:
+      for n in new:
+        rows[n] = row
+      if new or not flat.is_whole:
+        continue
+      if chosen:
         raise ValueError(
             f'{self!r}: {selector!r} is never the first to match:'
             f' {flat.paths[chosen[0]]!r}, for example, matches'
             f' {rows[chosen[0]][0]!r} before.'
         )
-      may_be_unused = isinstance(mask, _by_leaf.LeafMask)
-      if flat.is_whole and not chosen and not may_be_unused:
+      if not isinstance(mask, _by_leaf.LeafMask):
         raise ValueError(f'{self!r}: {selector!r} chooses none of the params.')
-      for n in new:
-        rows[n] = row
     return [row[1] if row else self.default for row in rows]
 
   def show(self, function: str, default_name: str, default: Any) -> str:

@@ -130,8 +130,7 @@ def join(part: base.PyTree, rest: base.PyTree) -> Any:
   .. seealso:: :func:`optax.masks.split`
   """
   def refuse_leaf_of_node(path, leaf, other):
-    is_place = views.is_hole(other) or jax.tree_util.all_leaves([other])
-    if not is_place and not views.is_hole(leaf):
+    if views.is_node(other) and not views.is_hole(leaf):
       raise ValueError(
           f'part{jax.tree_util.keystr(path)} is a leaf, but the rest has'
           f' {jax.tree.structure(other)} there. They are not parts of one tree.'

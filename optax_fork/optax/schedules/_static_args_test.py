@@ -3,10 +3,12 @@
 """Tests for which arguments `inject_hyperparams` treats as static."""
 
 from collections.abc import Callable
+import dataclasses
 import functools
 import inspect
 import types
 import typing
+from typing import Any
 import warnings
 
 from absl.testing import parameterized
@@ -20,22 +22,20 @@ from optax.schedules import _static_args
 import optax.tree
 
 
-@jax.tree_util.register_pytree_node_class
-class Net(dict):
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Net:
   """A PyTree that is callable, as models of several libraries are."""
 
+  w: Any = True
+  b: Any = False
+
   def __call__(self, x):
-    return x @ self['w'] + self['b']
-
-  def tree_flatten(self):
-    return (self['w'], self['b']), None
-
-  @classmethod
-  def tree_unflatten(cls, aux_data, children):
-    del aux_data
-    return cls(w=children[0], b=children[1])
+    return x @ self.w + self.b
 
 
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
 class StatefulNet(Net):
   """A callable PyTree that looks like a `base.StatefulSchedule`."""
 
@@ -44,9 +44,6 @@ class StatefulNet(Net):
 
   def update(self, state, **extra_args):
     raise NotImplementedError
-
-
-jax.tree_util.register_pytree_node_class(StatefulNet)
 
 
 class Countdown(optax.schedules.StatefulSchedule):
@@ -62,9 +59,8 @@ class Countdown(optax.schedules.StatefulSchedule):
     return state
 
 
-def _net(fill=1.0):
-  w = jnp.linspace(0.5, 2.0, 6).reshape(2, 3)
-  return Net(w=fill * w, b=fill * jnp.ones(3))
+def _params():
+  return {'w': jnp.linspace(0.5, 2.0, 6).reshape(2, 3), 'b': jnp.ones(3)}
 
 
 def _is_matrix(params):
@@ -77,7 +73,7 @@ def _halved(count):
 
 def _run(optimizer, params=None, steps=3, **extra_args):
   """Returns the updates and the state after some jitted steps."""
-  params = _net() if params is None else params
+  params = _params() if params is None else params
   optimizer = optax.with_extra_args_support(optimizer)
   state = jax.jit(optimizer.init)(params)
 
@@ -101,7 +97,7 @@ class MaskTest(parameterized.TestCase):
   """Masks, labels and dimension numbers are static."""
 
   def test_callable_tree_is_passed_on(self):
-    mask = Net(w=True, b=False)
+    mask = Net()
     seen = []
 
     def factory(learning_rate, decay_mask):
@@ -146,7 +142,7 @@ class MaskTest(parameterized.TestCase):
   def test_what_auxiliary_outputs_are_like_is_static(self, factory):
     aux_like = jnp.ones(3)
     solver = optax.inject_hyperparams(factory)(has_aux=True, aux_like=aux_like)
-    state = solver.init(_net())
+    state = solver.init(_params())
     self.assertNotIn('aux_like', state.hyperparams)
     _assert_trees_equal(optax.tree.get(state, 'aux'), jnp.zeros(3))
 
@@ -171,7 +167,7 @@ class MaskTest(parameterized.TestCase):
 
   def test_stateful_schedule_that_is_a_tree_is_a_schedule_elsewhere(self):
     is_static = _static_args.static_by_default(optax.adamw)
-    self.assertFalse(is_static('b1', StatefulNet(_net())))
+    self.assertFalse(is_static('b1', StatefulNet()))
 
 
 class CheckedScheduleTest(parameterized.TestCase):
@@ -191,15 +187,16 @@ class CheckedScheduleTest(parameterized.TestCase):
     def factory(learning_rate, decay_filter=None):
       return optax.adamw(learning_rate, mask=decay_filter)
 
+    params = _params()
     optimizer = optax.inject_hyperparams(factory)(0.1, decay_filter)
     with self.assertRaisesRegex(TypeError, "static_args='decay_filter'"):
-      optimizer.init(_net())
+      optimizer.init(params)
     # A state that was restored and not made by init.
-    state = optax.inject_hyperparams(factory, 'decay_filter')(0.1).init(_net())
+    state = optax.inject_hyperparams(factory, 'decay_filter')(0.1).init(params)
     count = optax.schedules.WrappedSchedule(_halved).init()
     state = state._replace(hyperparams_states={'decay_filter': count})
     with self.assertRaisesRegex(TypeError, "static_args='decay_filter'"):
-      jax.jit(optimizer.update)(_net(), state, _net())
+      jax.jit(optimizer.update)(params, state, params)
 
   @parameterized.named_parameters(
       ('python', lambda count: 0.5),
@@ -230,7 +227,7 @@ class CheckedScheduleTest(parameterized.TestCase):
     if 'learning_rate' in inspect.signature(factory).parameters:
       factory = functools.partial(factory, learning_rate=0.1)
     tx = optax.inject_hyperparams(factory)(**static)
-    params = dict(_net())
+    params = _params()
     state = tx.init(params)
     (name,) = static
     state.hyperparams[name] = 0.1
@@ -243,10 +240,10 @@ class CheckedScheduleTest(parameterized.TestCase):
   def test_first_of_several_static_arguments_that_are_set(self):
     names = ('b1', 'b2', 'eps', 'eps_root', 'learning_rate')
     tx = optax.inject_hyperparams(optax.adam, static_args=names)(0.1)
-    state = tx.init(dict(_net()))
+    state = tx.init(_params())
     state.hyperparams.update(dict.fromkeys(names, 0.1))
     with self.assertRaisesRegex(TypeError, "'b1' is static"):
-      tx.update(dict(_net()), state)
+      tx.update(_params(), state)
 
   def test_schedule_of_a_number_that_python_reads(self):
     factory = contrib.schedule_free_sgd
@@ -276,7 +273,7 @@ class CheckedScheduleTest(parameterized.TestCase):
       return optax.add_decayed_weights(0.1, mask=decay_filter)
 
     with self.assertRaises(TypeError) as context:
-      optax.inject_hyperparams(factory)(decay_filter).init(_net())
+      optax.inject_hyperparams(factory)(decay_filter).init(_params())
     if hasattr(context.exception, 'add_note'):
       self.assertIn(
           "static_args='decay_filter'", context.exception.__notes__[0]
@@ -290,14 +287,11 @@ class FactoryTest(parameterized.TestCase):
     def factory(learning_rate, **kwargs):
       return optax.adamw(learning_rate, **kwargs)
 
-    params = dict(_net())
     kwargs = {'b1': 0.8, 'b2': lambda c: 0.9 + 0 * c, 'mask': _is_matrix}
-    updates, state = _run(
-        optax.inject_hyperparams(factory)(_halved, **kwargs), params
-    )
+    updates, state = _run(optax.inject_hyperparams(factory)(_halved, **kwargs))
     self.assertCountEqual(state.hyperparams, ['learning_rate', 'b1', 'b2'])
     expected, _ = _run(
-        optax.inject_hyperparams(optax.adamw, 'mask')(_halved, **kwargs), params
+        optax.inject_hyperparams(optax.adamw, 'mask')(_halved, **kwargs)
     )
     jax.tree.map(
         functools.partial(np.testing.assert_allclose, rtol=1e-5),
@@ -308,7 +302,7 @@ class FactoryTest(parameterized.TestCase):
   def test_hyperparams_keep_their_order(self):
     """In a log, they are columns."""
     optimizer = optax.inject_hyperparams(optax.sgd)(0.1, momentum=0.9)
-    state = optimizer.init(dict(_net()))
+    state = optimizer.init(_params())
     self.assertEqual(list(state.hyperparams), ['learning_rate', 'momentum'])
 
   @parameterized.named_parameters(
@@ -319,7 +313,7 @@ class FactoryTest(parameterized.TestCase):
       return optax.adamw(learning_rate, mask=kwargs['select'])
 
     optimizer = optax.inject_hyperparams(factory, static_args)
-    _, state = _run(optimizer(0.1, select=_is_matrix), dict(_net()))
+    _, state = _run(optimizer(0.1, select=_is_matrix))
     self.assertCountEqual(state.hyperparams, ['learning_rate'])
 
   def test_args_are_forwarded_beside_other_arguments(self):
@@ -533,8 +527,8 @@ class WalkTest(parameterized.TestCase):
           self.assertTrue(is_static(name, _is_matrix))
         if name.endswith(('mask', 'labels', 'dimension_numbers')):
           self.assertTrue(is_static(name, _is_matrix))
-          self.assertTrue(is_static(name, _net()))
-          self.assertTrue(is_static(name, StatefulNet(_net())))
+          self.assertTrue(is_static(name, Net()))
+          self.assertTrue(is_static(name, StatefulNet()))
         if 'dtype' in name:
           self.assertTrue(is_static(name, jnp.bfloat16))
         if optax.Schedule in typing.get_args(parameter.annotation):

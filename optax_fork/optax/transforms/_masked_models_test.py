@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from optax._src import test_utils
 
 
 @jax.tree_util.register_dataclass
@@ -28,41 +27,11 @@ class _Module:
     return self.w @ x + self.b
 
 
-def _ndim_mask(ndim, params):
-  return jax.tree.map(lambda p: p.ndim == ndim, params)
-
-
 def _numpy_ndim_mask(ndim, params):
   return jax.tree.map(lambda p: np.asarray(p.ndim == ndim), params)
 
 
-def _sgd_with_state():
-  return optax.chain(optax.trace(0.0), optax.scale(-1.0))
-
-
 class MaskedModelsTest(parameterized.TestCase):
-
-  @parameterized.parameters(True, False)
-  def test_nested_callable_pytree(self, use_fn):
-    # With w masked by the outer mask and b never there, no leaf is left.
-    params = _Module(jnp.ones((2, 3)), None)
-    grads = jax.tree.map(lambda p: 2.0 * p, params)
-    inner_mask = functools.partial(_ndim_mask, 2) if use_fn else _Module(
-        optax.MaskedNode(), None
-    )
-    inner = optax.masked(_sgd_with_state(), inner_mask)
-    tx = optax.masked(inner, _Module(False, None))
-    updates, _ = jax.jit(tx.update)(grads, tx.init(params), params)
-    test_utils.assert_trees_all_equal(updates, grads)
-
-    with self.subTest('partition'):
-      tx = optax.partition(
-          {'a': inner, 'b': optax.scale(-1.0)}, lambda _: _Module('b', None)
-      )
-      updates, _ = jax.jit(tx.update)(grads, tx.init(params), params)
-      test_utils.assert_trees_all_equal(
-          updates, jax.tree.map(lambda g: -g, grads)
-      )
 
   def test_mask_adds_no_operations(self):
     params = _Module(jnp.ones((2, 3)), jnp.ones(2))
@@ -92,8 +61,6 @@ class PartitionLabelsTest(parameterized.TestCase):
   @parameterized.named_parameters(
       ('tree', lambda labels: labels, 'param_labels'),
       ('function', lambda labels: lambda _: labels, r'param_labels\(params\)'),
-      ('jax_partial', lambda labels: jax.tree_util.Partial(lambda _: labels),
-       r'param_labels\(params\)'),
   )
   def test_unknown_label(self, make_labels, name):
     # The types of the labels differ, so they can't be sorted.

@@ -37,19 +37,6 @@ class MaskedViewTest(parameterized.TestCase):
     params = params or self.params
     return tx.update(updates or self.grads, state, params, **extra_args)[0]
 
-  def test_obj_fn_gets_what_the_user_trains(self):
-    seen = []
-
-    def read(params, obj_fn, **_):
-      test_utils.assert_trees_all_equal(params, self.view)
-      # Only the view is differentiated.
-      grad = jax.grad(obj_fn)(params | {'a': params['a'] + 1.0})
-      test_utils.assert_trees_all_equal_structs(grad, self.view)
-
-    self._update(read, obj_fn=lambda p: seen.append(p) or jnp.sum(p['a']))
-    test_utils.assert_trees_all_equal_structs(seen, [self.params])
-    test_utils.assert_trees_all_equal(seen[0]['b'], self.params['b'])
-
   def test_grad_may_be_a_view_already(self):
     """Then `value_fn` is a function of the view, as in 0.2.8."""
     view = {'a': self.grads['a'], 'b': optax.MaskedNode()}

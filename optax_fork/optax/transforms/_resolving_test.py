@@ -35,25 +35,6 @@ class _Module:
     return cls(*children, static)
 
 
-@jax.tree_util.register_pytree_node_class
-class _NdimMask:
-  """A mask function that is a PyTree: its fields are leaves or static."""
-
-  def __init__(self, ndim, static=None):
-    self.ndim, self.static = ndim, static
-
-  def __call__(self, params):
-    ndim = self.static if self.ndim is None else self.ndim
-    return jax.tree.map(lambda p: bool(p.ndim == ndim), params)
-
-  def tree_flatten(self):
-    return (self.ndim,), self.static
-
-  @classmethod
-  def tree_unflatten(cls, static, children):
-    return cls(*children, static)
-
-
 class _Axes(NamedTuple):
   reduction: int
   output: int
@@ -86,11 +67,8 @@ class MaskCallableTest(parameterized.TestCase):
 
   @parameterized.named_parameters(
       ('function', _ndim_mask, True),
-      ('partial', functools.partial(_ndim_mask, 1), True),
       ('jax_partial', jax.tree_util.Partial(_ndim_mask, 1), True),
-      ('module_with_int_field', _NdimMask(1), True),
-      ('module_with_static_field', _NdimMask(None, 1), True),
-      ('bound_method', _NdimMask(1).__call__, True),
+      ('jax_partial_without_leaves', jax.tree_util.Partial(_ndim_mask), True),
       ('module', _Module(True, False), False),
       ('module_all_masked', _Module(optax.MaskedNode(), None), False),
       ('module_of_callables', _Module(abs, abs), False),
@@ -103,10 +81,6 @@ class MaskCallableTest(parameterized.TestCase):
   def test_with_params(self, mask, expected):
     params = _Module(jnp.ones((2, 3)), jnp.ones(2))
     self.assertIs(_resolving.mask_callable(mask, params), expected)
-
-  def test_module_without_leaves_is_a_mask(self):
-    params = _Module(optax.MaskedNode(), None)
-    self.assertFalse(_resolving.mask_callable(params, params))
 
   @parameterized.named_parameters(
       ('function', _ndim_mask, True),
@@ -121,19 +95,6 @@ class MaskCallableTest(parameterized.TestCase):
   )
   def test_without_params(self, mask, expected):
     self.assertIs(_resolving.mask_callable(mask), expected)
-
-  def test_params_are_not_printed(self):
-    # The message of the error that JAX raises for a mismatch prints them.
-    printed = []
-
-    class Leaf:
-
-      def __repr__(self):
-        printed.append(True)
-        return 'Leaf'
-
-    _resolving.mask_callable(_NdimMask(1), {'w': Leaf()})
-    self.assertEmpty(printed)
 
 
 class ResolveTest(parameterized.TestCase):
@@ -234,8 +195,6 @@ class ResolveTest(parameterized.TestCase):
     mask = {'a': {'b': True, 0: True}}
     params = {'a': {'b': jnp.ones(3)}}
     message = r"mask\['a'\] is {'b': True, 0: True} of type dict, but the"
-    with self.assertRaisesRegex(ValueError, message):
-      _resolving.resolve_mask(mask, params)
     with self.assertRaisesRegex(ValueError, message):
       optax.masked(optax.identity(), mask).init(params)
 

@@ -61,6 +61,14 @@ class NnxTypesTest(parameterized.TestCase):
     self.assertFalse(nnx_types.is_variable(cls(1)))
     self.assertTrue(nnx_types.is_variable(_wrap(1)))
 
+  @parameterized.parameters(*_NAMES)
+  def test_variables_have_the_paths_of_their_values(self, name):
+    values = {'w': 1.0, 'layer': {'b': 2.0, 'value': 3.0}}
+    # Optimizers of NNX see both.
+    for params in (values, _wrap(values, name)):
+      mask = masks.by_path('w', 'layer/value')(params)
+      self.assertEqual(jax.tree.leaves(mask), [False, True, True])
+
   @parameterized.product(
       name=_NAMES, in_update=[False, True], as_function=[False, True]
   )
@@ -84,6 +92,18 @@ class NnxTypesTest(parameterized.TestCase):
     expected = jax.tree.map(lambda x: jnp.full_like(x, -0.5), _values()['w'])
     test_utils.assert_trees_all_close(updates['w'], expected)
     self.assertFalse(updates['layer']['b'].any())
+
+  def test_state_has_no_modules_to_choose_by(self):
+    state = type('State', (dict,), {'__module__': 'flax.nnx.statelib'})
+    sys.modules['flax.nnx'].State = state
+    flatten = lambda x: (list(x.values()), tuple(x))
+    jax.tree_util.register_pytree_node(
+        state, flatten, lambda keys, xs: state(zip(keys, xs))
+    )
+    with self.assertRaisesRegex(
+        ValueError, "'flax.nnx.statelib.State'. .*nnx.state.mask.module., nnx"
+    ):
+      masks.by_node(list)(state(w=1.0))
 
   def test_dimension_numbers(self):
     numbers = contrib.MuonDimensionNumbers()

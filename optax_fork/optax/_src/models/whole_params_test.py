@@ -244,17 +244,3 @@ class WholeParamsTest(parameterized.TestCase):
     with self.assertRaises(ValueError):
       tx.init({'w': jnp.ones(2)})
     tx.init({'v': jnp.ones(2)})
-
-  def test_traced_init(self):
-    params = {'layers': [jnp.ones(2), {'b': jnp.ones(2)}]}
-    tx = optax.masked(
-        optax.adamw(0.1, mask=masks.by_path('v')), {'layers': [True, False]}
-    )
-    for init in (jax.jit(tx.init), lambda p: jax.eval_shape(tx.init, p)):
-      with self.assertRaisesRegex(ValueError, 'layers/1/b'):
-        init(params)
-
-  def test_accessor_that_calls(self):
-    mask = masks.at(lambda m: m['layers'][0]['w']())
-    with self.assertRaisesRegex(ValueError, "'_Leaf' object is not callable"):
-      mask(_model())
