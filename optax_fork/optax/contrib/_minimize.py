@@ -328,13 +328,14 @@ def _solve(static, data, gtol, ftol, max_steps):
     return value, aux
 
   loss, consts = _hoist(evaluate, x)
-  stops = gtol, ftol, max_steps, callback
+  stops = gtol, ftol, max_steps
 
   def run(x, bounds, consts):
-    problem = lambda x: loss(consts, x)[0], whole, bounds
+    value = lambda x: loss(consts, x)[0]
+    solver = make(bounds)
     # What is not of Optax may change variables, or the gradient.
     is_kept = has_grad and not call.has_users_own
-    return _run(problem, x, make(bounds), stops, is_kept)
+    return _run(value, x, whole, solver, bounds, stops, callback, is_kept)
 
   run, hidden = _hoist(run, x, bounds, consts)
   solution = jax.custom_jvp(run)
@@ -472,10 +473,9 @@ def _settle(c, gtol, ftol):
   )  # fmt: skip
 
 
-def _run(problem, x, solver, stops, is_kept):
+def _run(loss, x, whole, solver, bounds, stops, callback, is_kept):
   """Runs the loop."""
-  loss, whole, bounds = problem
-  gtol, ftol, max_steps, callback = stops
+  gtol, ftol, max_steps = stops
   init = lambda x: solver.init(views.fill_holes(x, whole))
   start = init(x)
   # If the loss returns no number, JAX says so here.
