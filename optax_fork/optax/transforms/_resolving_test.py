@@ -177,9 +177,10 @@ class ResolveTest(parameterized.TestCase):
     self.assertRegex(message, 'Make it a _Module.*function.*optax.masks.labels')
     self.assertNotIn('1.', message)
 
-  def test_none(self):
-    with self.assertRaisesRegex(ValueError, ': mask is None, but'):
-      _resolving.resolve_mask(None, {'a': jnp.ones(2)})
+  def test_none_or_text(self):
+    for mask, error in ((None, 'mask is None, but'), ('a', r"by_path\('a'\)")):
+      with self.assertRaisesRegex(ValueError, error):
+        _resolving.resolve_mask(mask, {'a': jnp.ones(2)})
 
   def test_function_that_returns_nothing(self):
     message = r'\(params\) is None .* lack a `return`\?$'
