@@ -272,9 +272,6 @@ class LBFGSBTest(parameterized.TestCase):
     np.testing.assert_allclose(x, [1e-3, 3.0, 5.0], atol=1e-7)
     self.assertTrue(jnp.all((1e-3 <= x) & (x <= 5)))
     self.assertEqual(state.info, (0, 0, 0))  # No search, none failed.
-    for _ in range(25):
-      x, state = step(x, state)
-    np.testing.assert_allclose(x, [2.0, 2.0, 2.0], atol=1e-3)
 
   def test_param_that_is_pinned_from_outside(self):
     """No update leads from 1 to 0.1 in one sum, so a second step does."""
