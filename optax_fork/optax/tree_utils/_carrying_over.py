@@ -172,7 +172,8 @@ def _take(old: Any, new: Any) -> Any:
   is_static = lambda x: callable(x) or isinstance(x, str)
   if is_static(old) or is_static(new):  # As in an average of a raw model.
     return old if is_static(new) and old == new else None
-  (was, shape), (dtype, wanted) = map(tree_differences.kind, (old, new))
+  kind = tree_differences.dtype_and_shape
+  (was, shape), (dtype, wanted) = kind(old), kind(new)
   kinds = (
       jnp.floating, jnp.complexfloating, jnp.signedinteger, jnp.unsignedinteger
   )
