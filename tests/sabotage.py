@@ -45,10 +45,10 @@ for _name in ('', '.contrib', '.masks', '.schedules', '.transforms', '.tree'):
 '''
 _SEAM = 'optax/_src/models/seam.py'
 _SABOTEURS = {  # What each appends to which file.
+    'pristine': {},
     'raises': {_SEAM: _RAISE + _HERE, 'optax/__init__.py': _RAISE + _PUBLIC},
     'zeros': {_SEAM: _UPDATE.format('jax.tree.map(lambda u: 0 * u, updates)')},
     'untouched': {_SEAM: _UPDATE.format('given')},
-    'pristine': {},
 }
 
 
@@ -62,7 +62,8 @@ def _passed(saboteur: str, arguments: list[str]) -> set[str]:
       with open(f'{scratch}/{path}', 'a', encoding='utf-8') as file:
         file.write(text)
     said = subprocess.run(
-        [sys.executable, '-m', 'pytest', '-q', '-rpf', '--tb=no', *arguments],
+        [sys.executable, '-m', 'pytest', '-q', '-rpf', '--tb=no',
+         '--continue-on-collection-errors', *arguments],
         env=os.environ | {'PYTHONPATH': scratch}, stdout=subprocess.PIPE,
         check=False, text=True,
     ).stdout  # fmt: skip
