@@ -218,6 +218,15 @@ class LBFGSBTest(parameterized.TestCase):
     self.assertEqual(x[0], 1)
     self.assertLessEqual(state.info.num_linesearch_steps, 2)
 
+  def test_search_without_an_end_keeps_what_lowers_the_value(self):
+    """At its first trial, the slope is as steep. The second one is too far."""
+    fn = lambda x: jnp.sum(100 * jax.nn.relu(x - 1.5) ** 2 - x)
+    solver, x = _lbfgsb.lbfgsb(0, max_linesearch_steps=2), jnp.zeros(1)
+    x, state = jax.jit(_step(solver, fn))(x, solver.init(x))
+    self.assertEqual(x, 1)
+    self.assertEqual(state.value, -1)
+    self.assertEqual(state.info.num_linesearch_steps, 2)
+
   @parameterized.parameters(0.0, 1.0)
   def test_slope_is_nan_where_a_direction_is_nan(self, step_size):
     x, d = jnp.asarray([0.0, 0.5]), jnp.asarray([1.0, _NAN])
@@ -424,6 +433,7 @@ class LBFGSBTest(parameterized.TestCase):
       (jnp.float32, 0.1, None),
       (jnp.float32, 16777217, None),  # An integer of more digits.
       (jnp.float32, None, 20000003),
+      (jnp.float32, -1, 1),  # As they are.
   )
   def test_bounds_are_rounded_inwards(self, dtype, lower, upper):
     start = jnp.full(2, 300.0 if upper is None else 0.0, dtype)
