@@ -5,11 +5,11 @@
 `python -m tests.mutants [--count N] [--seed N] [WORD ...]` draws places of the
 modules that the fork adds to Optax, or of those whose path has one of the
 words. Each is changed in a scratch copy of the installed package, which comes
-first on the path of pytest. Our tests in the folder of the module run, then the
-short forms of the fuzz and regression tests, then our tests in other folders,
-until one fails. With a copy that is not changed, all must pass. It exits with 1
-if fewer are noticed than `_SCORE` says: a change may be one that alters
-nothing, so not all need be.
+first on the path of pytest. Our tests beside the modules run, those of the
+module first, then the short forms of the fuzz and regression tests, until one
+fails. Without the change, that one must pass. It exits with 1 if fewer are
+noticed than `_SCORE` says: a change may be one that alters nothing, so not all
+need be.
 """
 
 import argparse
@@ -37,8 +37,18 @@ _PACKAGES = pathlib.Path(optax.__file__).parents[1]
 _CHECKS = [
     'tests/fuzz', 'tests/regression', '--ignore=tests/regression/docs_test.py'
 ]  # fmt: skip
+_PYTEST = [
+    sys.executable, '-m', 'pytest', '-q', '-x', '--tb=no',
+    '-p', 'no:cacheprovider',
+    # A change may make a loop that does not end.
+    '-o', 'faulthandler_timeout=300', '-o', 'faulthandler_exit_on_timeout=true',
+]  # fmt: skip
+# A test, or a file in the traceback of one that does not end.
+_FAILED = re.compile(
+    r'^(?:SUB|)(?:FAILED|ERROR|  File ).*'
+    r'((?:optax|tests)/[^\s"]*_test\.py(?:::[^\s\[]+)?)', re.M
+)  # fmt: skip
 _SCORE = 0.8
-_SECONDS = 1800  # A change may make a loop that does not end.
 
 _OTHER = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
@@ -119,42 +129,36 @@ def _ours(is_test: bool) -> list[str]:
   return sorted(p for p in ours if p.endswith('_test.py') == is_test)
 
 
-def _first_failure(arguments: list[str], path: str) -> Optional[str]:
-  """Returns what fails first when pytest has these arguments and this path."""
-  command = [sys.executable, '-m', 'pytest', '-q', '-x', '--tb=no']
-  try:
-    result = subprocess.run(
-        [*command, '-p', 'no:cacheprovider', *arguments], cwd=_ROOT,
-        env=os.environ | upstream.DEVICES | {'PYTHONPATH': path},
-        timeout=_SECONDS, text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, check=False,
+def _first_failure(tests: list[str], packages: pathlib.Path) -> Optional[str]:
+  """Returns which of these tests fails first, with the packages at a path."""
+  is_ours = lambda test: test.startswith('optax/')
+  ours = [str(packages / test) for test in filter(is_ours, tests)]
+  others = [*itertools.filterfalse(is_ours, tests)]
+  for paths, root in (ours, packages), (others, _ROOT):
+    if not paths:
+      continue
+    said = subprocess.run(
+        [*_PYTEST, f'--rootdir={root}', *paths], cwd=_ROOT, text=True,
+        env=os.environ | upstream.DEVICES | {'PYTHONPATH': str(packages)},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
     )  # fmt: skip
-  except subprocess.TimeoutExpired:
-    return 'a test that does not end'
-  if result.returncode == 0:
-    return None
-  pattern = r'^(?:SUB)?(?:FAILED|ERROR)\S* (?:\S*/)?(\S+)'
-  failed = re.search(pattern, result.stdout, re.M)
-  return failed[1] if failed else f'pytest: {result.stdout[-500:]}'
+    if said.returncode:
+      failed = _FAILED.search(said.stdout)
+      return failed[1] if failed else tests[0]
+  return None
 
 
-def _failure(paths: set[str], mutant: Optional[_Mutant]) -> Optional[str]:
-  """Returns which test of these modules, or of all, fails first; or None."""
+def _failure(mutant: _Mutant) -> Optional[str]:
+  """Returns which test fails first with a change, or None."""
+  own = mutant.path.replace('.py', '_test.py')
+  nearness = lambda path: len(os.path.commonprefix([path, own]))
+  tests = sorted(_ours(is_test=True), key=nearness, reverse=True)
   with tempfile.TemporaryDirectory() as directory:
     scratch = pathlib.Path(directory)
     ignore = shutil.ignore_patterns('__pycache__')
     shutil.copytree(_PACKAGES / 'optax', scratch / 'optax', ignore=ignore)
-    if mutant:
-      mutant.apply(scratch)
-    is_beside = lambda p: os.path.dirname(p) in map(os.path.dirname, paths)
-    beside, others = (
-        [str(scratch / x) for x in _ours(is_test=True) if is_beside(x) is kind]
-        for kind in (True, False)
-    )
-    root = f'--rootdir={scratch}'
-    runs = [root, *beside], _CHECKS, [root, *others]
-    failures = (_first_failure(run, directory) for run in runs if run != [root])
-    return next(filter(None, failures), None)
+    mutant.apply(scratch)
+    return _first_failure([*tests, *_CHECKS], scratch)
 
 
 def main() -> int:
@@ -167,19 +171,16 @@ def main() -> int:
   every = [mutant for path in paths for mutant in _mutants(path)]
   drawn = random.Random(args.seed).sample(every, min(args.count, len(every)))
   print(f'--seed {args.seed}: {len(drawn)} of {len(every)} changes', flush=True)
-  noticed = 0
+  noticed = []
   with futures.ThreadPoolExecutor(2) as pool:
-    paths = [{mutant.path} for mutant in drawn]
-    failures = pool.map(_failure, [set().union(*paths), *paths], [None, *drawn])
-    if failure := next(failures):
-      pool.shutdown(cancel_futures=True)
-      print(f'Without a change, {failure} fails, so no failure says anything.')
-      return 1
-    for mutant, failure in zip(drawn, failures, strict=True):
-      noticed += failure is not None
+    for mutant, failure in zip(drawn, pool.map(_failure, drawn), strict=True):
+      noticed += [failure] if failure else []
       print(f'{failure or "SURVIVED"}: {mutant}', flush=True)
-  print(f'{noticed} of {len(drawn)} are noticed; {_SCORE:.0%} are wanted.')
-  return int(not drawn or noticed < _SCORE * len(drawn))
+  if failure := _first_failure(sorted({*noticed}), _PACKAGES):
+    print(f'Without a change, {failure} fails, so no failure says anything.')
+    return 1
+  print(f'{len(noticed)} of {len(drawn)} are noticed; {_SCORE:.0%} are wanted.')
+  return int(not drawn or len(noticed) < _SCORE * len(drawn))
 
 
 if __name__ == '__main__':

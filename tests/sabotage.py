@@ -4,8 +4,8 @@
 
 `python -m tests.sabotage [SABOTEUR] ARGUMENTS` runs pytest with each saboteur
 below in place of the installed fork, or with one, and prints which tests pass.
-Tests of errors and states may pass with some; what passes with all of them is a
-test of something else, or of nothing.
+Tests of errors and states may pass with one; what passes with all of them is a
+test of something else, or of nothing. Each runs what passed with those before.
 """
 
 import os
@@ -45,10 +45,10 @@ for _name in ('', '.contrib', '.masks', '.schedules', '.transforms', '.tree'):
 '''
 _SEAM = 'optax/_src/models/seam.py'
 _SABOTEURS = {  # What each appends to which file.
+    'pristine': {},
     'raises': {_SEAM: _RAISE + _HERE, 'optax/__init__.py': _RAISE + _PUBLIC},
     'zeros': {_SEAM: _UPDATE.format('jax.tree.map(lambda u: 0 * u, updates)')},
     'untouched': {_SEAM: _UPDATE.format('given')},
-    'pristine': {},
 }
 
 
@@ -62,19 +62,25 @@ def _passed(saboteur: str, arguments: list[str]) -> set[str]:
       with open(f'{scratch}/{path}', 'a', encoding='utf-8') as file:
         file.write(text)
     said = subprocess.run(
-        [sys.executable, '-m', 'pytest', '-q', '-rpf', '--tb=no', *arguments],
+        [sys.executable, '-m', 'pytest', '-q', '-rpf', '--tb=no',
+         '--continue-on-collection-errors', *arguments],
         env=os.environ | {'PYTHONPATH': scratch}, stdout=subprocess.PIPE,
         check=False, text=True,
     ).stdout  # fmt: skip
   print(f'{saboteur}: {said.strip().splitlines()[-1]}', flush=True)
-  found = lambda kind: set(re.findall(rf'^{kind} (\S+::\S+)', said, re.M))
+  found = lambda kind: set(
+      re.findall(rf'^{kind} (\S+::.*?)(?: - .*)?$', said, re.M)
+  )
   return found('PASSED') - found(r'SUBFAILED.*?')
 
 
 if __name__ == '__main__':
-  by, tests = _SABOTEURS, sys.argv[1:]
-  if tests[0] in _SABOTEURS:
-    by, tests = tests[:1], tests[1:]
-  passed = {name: _passed(name, tests) for name in by}
-  for test in sorted(set().union(*passed.values())):
-    print(test, *(name for name in by if test in passed[name]))
+  by, given = _SABOTEURS, sys.argv[1:]
+  if given[0] in _SABOTEURS:
+    by, given = given[:1], given[1:]
+  tests = [x for x in given if os.path.exists(x.partition('::')[0])]
+  options = [x for x in given if x not in tests]
+  for name in by:
+    if tests:  # Without any, pytest runs all.
+      tests = sorted(_passed(name, [*options, *tests]))
+  print(*tests, sep='\n')

@@ -37,7 +37,8 @@ _LABELS = list(runs.optimizers(optax))
 _ONE_OF_EACH_KIND = {'MultiSteps', 'backtracking_linesearch'}
 # What holds no loops, of which each is compiled as often as it is met.
 _EAGER = {'inject_adamw', 'optax.adamw', 'optax.monitor', 'optax.partition'}
-_PAIRS = [(label, name) for label in _LABELS for name in models.MODELS]
+_RAW_MODELS = [name for name in models.MODELS if name != 'arrays']
+_PAIRS = [(label, name) for label in _LABELS for name in _RAW_MODELS]
 _IN_SHORT = [
     (label, name)
     for label, name in _PAIRS

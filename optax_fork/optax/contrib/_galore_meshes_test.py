@@ -34,6 +34,8 @@ class GaLoreMeshesTest(parameterized.TestCase):
     with jax.set_mesh(mesh):
       state = tx.init(params)
       updates, new_state = update(params, state, params)
+      program = update.lower(params, state, params).compile().as_text()
+    self.assertNotRegex(program, r'f32\[8,16\]\S* all-gather')  # 'wide'.
     test_utils.assert_trees_all_equal(
         jax.tree.map(jax.typeof, (updates, new_state)),
         jax.tree.map(jax.typeof, (params, state)),

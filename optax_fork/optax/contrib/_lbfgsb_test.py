@@ -210,12 +210,18 @@ class LBFGSBTest(parameterized.TestCase):
     np.testing.assert_array_equal(x[:3], lower[:3])
     self.assertLess(state.projected_grad_norm, 1e-3)
 
-  def test_search_has_the_slope_of_what_moves(self):
-    """The first param is at its bound at once, the second far from its goal."""
-    fn = lambda x: -10 * x[0] + 0.01 * (x[1] - 100) ** 2
-    solver, x = _lbfgsb.lbfgsb(None, jnp.asarray([1.0, _INF])), jnp.zeros(2)
+  @parameterized.parameters(
+      # The first param is at its bound at once, the second far from its goal.
+      (lambda x: -10 * x[0] + 0.01 * (x[1] - 100) ** 2, 1, 20),
+      # At the first trial, the slope is as steep. The second one is too far.
+      (lambda x: 100 * jax.nn.relu(x[0] - 1.5) ** 2 - x[0], 5, 2),
+  )
+  def test_search_of_two_trials(self, fn, upper, max_steps):
+    x, upper = jnp.zeros(2), jnp.asarray([upper, _INF])
+    solver = _lbfgsb.lbfgsb(None, upper, max_linesearch_steps=max_steps)
     x, state = jax.jit(_step(solver, fn))(x, solver.init(x))
     self.assertEqual(x[0], 1)
+    np.testing.assert_array_equal(state.value, fn(x))
     self.assertLessEqual(state.info.num_linesearch_steps, 2)
 
   @parameterized.parameters(0.0, 1.0)
@@ -421,6 +427,7 @@ class LBFGSBTest(parameterized.TestCase):
       (jnp.float32, 0.1, None),
       (jnp.float32, 16777217, None),  # An integer of more digits.
       (jnp.float32, None, 20000003),
+      (jnp.float32, -1, 1),  # As they are.
   )
   def test_bounds_are_rounded_inwards(self, dtype, lower, upper):
     start = jnp.full(2, 300.0 if upper is None else 0.0, dtype)

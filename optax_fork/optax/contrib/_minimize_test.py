@@ -573,17 +573,30 @@ class DerivativesTest(parameterized.TestCase):
 
   @parameterized.parameters(None, 'lbfgsb', 'flat')
   def test_what_is_held_is_what_is_at_its_bound(self, name):
-    """A gradient of any size holds nothing that is far from its bound."""
-    lower = [-1.0, 0.2]
-    solver = name and contrib.lbfgsb(lower)
+    """Not what is far from it, or leaves it, whatever the gradient."""
+    lower = np.array([-1.0, 0.2, -np.inf])
+    upper = np.array([np.inf, np.inf, 0.5])
+    start = np.array([1.0, 0.2, 0.5], np.float32)
+    bounds = [lower, -upper], [upper, -lower]  # With its mirror image.
+    options = dict(zip(('lower', 'upper'), bounds))
+    if name:
+      options = {'solver': contrib.lbfgsb(*bounds)}
     if name == 'flat':
-      solver = optax.flatten(contrib.lbfgsb(np.asarray(lower)))
-    options = {'solver': solver} if name else {'lower': lower}
-    loss = lambda x, w: 1e4 * (x[0] - w) ** 2 + (x[1] + w) ** 2
-    start = [np.float32(1.0), np.float32(0.2)]
-    # It stays at the start, where the first element of the gradient is 14,000.
-    run = lambda w: minimize(loss, start, w, max_steps=0, **options).params
-    np.testing.assert_allclose(jax.jacfwd(run)(0.3), [1, 0], atol=1e-5)
+      bounds = map(np.concatenate, bounds)
+      options = {'solver': optax.flatten(contrib.lbfgsb(*bounds))}
+
+    def loss(x, w):
+      x = jnp.stack([x[0], -x[1]])
+      far, held, leaves = jnp.sum((x - jnp.stack([w, -w, w])) ** 2, 0)
+      return 1e4 * far + held + leaves
+
+    # It stays at the start, where a gradient of what is far is 14,000.
+    run = lambda w: minimize(
+        loss, [start, -start], w, max_steps=0, **options
+    ).params
+    wanted = np.array([1, 0, 1])
+    found = jax.jacfwd(run)(0.3)
+    np.testing.assert_allclose(found, [wanted, -wanted], atol=1e-5)
 
   def test_of_a_solve_inside_of_an_update(self):
     """The bounds are those of the solve, not of the call around it."""
@@ -609,10 +622,13 @@ class DerivativesTest(parameterized.TestCase):
     updates, _ = outer.update(grads, outer.init(grads), grads)
     self.assertEqual(updates['a'], 1)
 
-  def test_infinite_curvature_at_a_bound_stays_there(self):
-    loss = lambda x, w: jnp.power(x[0], 1.5) + x[0] + (x[1] - w) ** 2
-    lower = np.array([0.0, -np.inf])
-    run = lambda w: minimize(loss, jnp.array([1.0, 0]), w, lower=lower).params
+  @parameterized.parameters(('lower', 1.0), ('upper', -1.0))
+  def test_infinite_curvature_at_a_bound_stays_there(self, name, sign):
+    loss = lambda x, w: (
+        jnp.power(sign * x[0], 1.5) + sign * x[0] + (x[1] - w) ** 2
+    )
+    bound = {name: np.array([0.0, -sign * np.inf])}
+    run = lambda w: minimize(loss, jnp.array([sign, 0]), w, **bound).params
     np.testing.assert_allclose(jax.jacfwd(run)(2.0), [0, 1], atol=1e-5)
 
   def test_where_the_loss_is_not_finite_are_not_finite(self):

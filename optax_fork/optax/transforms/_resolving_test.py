@@ -187,10 +187,12 @@ class ResolveTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, message):
       _resolving.resolve_mask(lambda params: None, {'a': jnp.ones(2)})
 
-  def test_function_that_returns_a_part_of_the_params(self):
-    params = {'a': jnp.ones(2), 'b': jnp.ones(2)}
-    with self.assertRaisesRegex(ValueError, r'mask\(params\).*at'):
-      _resolving.resolve_mask(lambda p: p['a'], params)
+  @parameterized.parameters('a', 'b')
+  def test_function_that_returns_a_part_of_the_params(self, name):
+    params = {'a': jnp.ones(2), 'b': {'c': jnp.ones(2)}}
+    message = r'mask\(params\).*`optax\.masks\.at\(function\)`'
+    with self.assertRaisesRegex(ValueError, message):
+      _resolving.resolve_mask(lambda p: p[name], params)
 
   def test_keys_that_do_not_sort(self):
     mask = {'a': {'b': True, 0: True}}
