@@ -153,10 +153,16 @@ class InjectTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, 'Choose what to set'):
       optax.tree.set((users, state), scale=4)
 
-  def test_setting_a_name_in_an_ordered_dict(self):
-    tree = collections.OrderedDict(b=1, a=2)
-    self.assertIs(type(pristine.load().tree.set(tree, a=3)), dict)
-    self.assertEqual(optax.tree.set(tree, a=3), type(tree)(b=1, a=3))
+  def test_setting_a_name_in_a_dict(self):
+    ordered = collections.OrderedDict(b=1, a=2)
+    around = {'y': ordered, 'x': 1}
+    before, found = (
+        library.tree.set(around, a=3) for library in (pristine.load(), optax)
+    )
+    self.assertEqual([*before], ['x', 'y'])
+    self.assertIs(type(before['y']), dict)
+    self.assertEqual([*found], ['y', 'x'])
+    self.assertEqual(found['y'], type(ordered)(b=1, a=3))
 
   def test_schedule_that_returns_a_bool(self):
     def make(library):

@@ -141,6 +141,10 @@ def master_weights(
     # No update leads away from infinity. To or from another one, it is NaN.
     is_lost = jnp.isinf(p) & ~jnp.isnan(new)
     rounded = jnp.where(is_lost, jnp.zeros_like(p), new - p)
+    # Between two large params of different signs, a step may overflow.
+    most = jnp.finfo(p.dtype).max
+    cut = jnp.clip(rounded, -most, most)
+    rounded = jnp.where(jnp.isinf(rounded) & jnp.isfinite(new), cut, rounded)
     return _with_derivative(rounded, m - to_copy(p))
 
   def check(path, p, last):

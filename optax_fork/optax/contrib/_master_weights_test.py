@@ -220,6 +220,12 @@ class MasterWeightsTest(parameterized.TestCase):
     found, state = _trained(master_weights(optax.sgd(1.0)), params, grads)
     np.testing.assert_array_equal(found, [[jnp.inf] * 2, [jnp.inf, jnp.nan]])
     np.testing.assert_array_equal(state.master, [5e4, jnp.nan])
+    # What leads to the other sign is cut, and the next step does the rest.
+    found, _ = _trained(
+        master_weights(optax.sgd(1.0)), jnp.full(1, 4e4, jnp.float16),
+        jnp.float32([[8e4], [0.0]]),
+    )  # fmt: skip
+    np.testing.assert_array_equal(found, [[4e4 - 65504], [-4e4]])
 
   @parameterized.parameters(
       (jax.grad, 0, 0.1), (jax.jacfwd, 0, 0.1), (jax.hessian, 0, 0.1),

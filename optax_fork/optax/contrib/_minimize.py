@@ -444,7 +444,10 @@ def _read(c, search, was_finite):
   # half precision, it may be less.
   eps = min(float(jnp.finfo(d).eps) for d in (value.dtype, jnp.float32))
   least = eps**1.5 / 10 * jnp.abs(value)
-  is_curved = (steep <= 0) & has_changed | (steep > 0) & (steep <= least)
+  # Not where the loss falls along the params, by a part of itself.
+  has_end = norm * _largest(c.x) <= jnp.abs(value) / 10
+  is_hidden = (steep > 0) & (steep <= least) & has_end
+  is_curved = (steep <= 0) & has_changed | is_hidden
   reason = jnp.where(
       was_finite & is_finite & jnp.isfinite(error),
       MinimizeStatus.SEARCH_FAILED, MinimizeStatus.NOT_FINITE,

@@ -303,6 +303,7 @@ class StopTest(parameterized.TestCase):
   @parameterized.parameters(
       (jnp.sum, jnp.ones(3)),
       (jnp.sum, jnp.ones(3, jnp.bfloat16)),
+      (lambda x: -jnp.sum(x**2), jnp.asarray([1.0, 2.0])),
       (lambda x: jnp.sum(jnp.abs(x)), jnp.asarray([1.3, -0.7])),
       # The squared norm of the gradient overflows, so no direction is found.
       (lambda x: 1e20 * jnp.sum((x - 1) ** 2), jnp.zeros(2)),
@@ -340,13 +341,20 @@ class StopTest(parameterized.TestCase):
         )  # fmt: skip
         return up(updates), state
 
+      class Own(optax.GradientTransformationExtraArgs):
+
+        def update(self, *args, **kwargs):
+          return update(*args, **kwargs)
+
       init = lambda params: inner.init(down(params))
       # Not Optax's, where its tree holds this test.
-      init.__module__ = update.__module__ = 'mine'
+      Own.__module__ = init.__module__ = update.__module__ = 'mine'
       tx = optax.GradientTransformationExtraArgs(init, update)
       # The state is made of zeros, so its `init` need not know of it.
       half = inner._replace(update=update)
-      return half, optax.masked(half, True), optax.masked(tx, True)
+      own = Own(*inner)
+      yield half
+      yield from (optax.masked(x, True) for x in (half, tx, own))
 
     loss = lambda x: jnp.sum(jnp.cosh(x - jnp.array([1.0, 2.0])))
     for solver in wrap(optax.lbfgs()):

@@ -42,8 +42,9 @@ def take_views(flatten: Callable[..., Any]) -> Callable[..., Any]:
         return inner.init(params)
       leaves = jax.tree.leaves(params)
       state = init(params) if leaves else inner.init(_empty())
-      has_bounds = bool(whole_params.calls()[-1].bounds)
-      if has_bounds and len(set(map(jnp.result_type, leaves))) > 1:
+      bounds = [b for call in whole_params.calls()[-1:] for b in call.bounds]
+      dtypes = set(map(jnp.result_type, leaves))
+      if any(map(any, bounds)) and len(dtypes) > 1:
         raise ValueError(
             'Bounds are those of one vector of the widest dtype, which rounding'
             ' does not keep in the others. Give all params one dtype, or put'

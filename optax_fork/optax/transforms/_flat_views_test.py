@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests for what an optimizer sees under `flatten`, and gives back."""
 
+import inspect
 import warnings
 
 from absl.testing import parameterized
@@ -76,9 +77,12 @@ class FlattenedViewTest(parameterized.TestCase):
     test_utils.assert_trees_all_close(updates, expected, rtol=1e-3)
 
   def test_bounds_of_several_dtypes_are_an_error(self):
+    params = [jnp.zeros(2, jnp.bfloat16), jnp.zeros(2)]
     tx = optax.flatten(optax.contrib.lbfgsb(upper=0.3))
     with self.assertRaisesRegex(ValueError, 'Give all params one dtype'):
-      tx.init([jnp.zeros(2, jnp.bfloat16), jnp.zeros(2)])
+      tx.init(params)
+    # Also where the given function is called by itself.
+    inspect.unwrap(optax.flatten(optax.contrib.lbfgsb()).init)(params)
 
   def test_dtype_of_the_inner_transformation(self):
     params = [jnp.ones(2, jnp.bfloat16)] * 2

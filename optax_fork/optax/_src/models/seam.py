@@ -179,8 +179,8 @@ def wrap_functions(cls: _Class) -> _Class:
   @functools.wraps(cls.__new__)
   def new(cls, init, update):
     call = call_init
-    # A user's `update` may come with an `init` of Optax's. `init` tells both.
-    if not all(map(views.is_optax, filter(callable, (init, update)))):
+    # A user's `update`, or class, may have an `init` of Optax's, which tells.
+    if not all(map(views.is_optax, filter(callable, (cls, init, update)))):
       call, init = _call_init_of_users, unwrap(init)
     fns = _wrap(init, call), _wrap(update, call_update)
     return tuple.__new__(cls, fns)

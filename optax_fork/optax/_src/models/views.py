@@ -34,8 +34,10 @@ def masked_node(cls: type[Any]) -> type[Any]:
 
 def is_optax(fn_or_class: Any) -> bool:
   """Whether a function or a class is Optax's own."""
-  # What is written in C may have none.
-  return str(getattr(fn_or_class, '__module__', '')).startswith('optax.')
+  # What is written in C may have none, and `functools.wraps` copies it.
+  module = getattr(fn_or_class, '__module__', None)
+  written = getattr(fn_or_class, '__globals__', {}).get('__name__', module)
+  return all(str(name).startswith('optax.') for name in (module, written))
 
 
 def is_partition_state(x: Any) -> bool:
