@@ -163,6 +163,10 @@ class InjectTest(parameterized.TestCase):
     self.assertIs(type(before['y']), dict)
     self.assertEqual([*found], ['y', 'x'])
     self.assertEqual(found['y'], type(ordered)(b=1, a=3))
+    # All nodes are new, so that who writes to one does not write to the old.
+    state = {'hyperparams': {'rate': 1}, 'count': [0]}
+    for new in optax.tree.set(state, count=1), optax.tree.set(state):
+      self.assertIsNot(new['hyperparams'], state['hyperparams'])
 
   def test_schedule_that_returns_a_bool(self):
     def make(library):

@@ -128,7 +128,7 @@ def take(target, saved):
   name = lambda key: jax.tree_util.keystr((key,), simple=True)
   find = lambda path, x: (*map(name, path), jnp.shape(x))
   leaves = {find(*leaf): leaf[1] for leaf in jax.tree.leaves_with_path(saved)}
-  get = lambda path, x: jnp.asarray(leaves[find(path, x)], x.dtype)
+  get = lambda path, x: jnp.asarray(leaves[find(path, x)], jnp.result_type(x))
   return jax.tree.map_with_path(get, target)
 
 

@@ -532,7 +532,8 @@ def _run(loss, x, whole, solver, bounds, stops, callback, is_kept):
         goes_on, functools.partial(step, grad, was_finite),
         _settle(c, gtol, ftol),
     )  # fmt: skip
-    return c._replace(state=optax.tree.where(c.is_empty, init(c.x), c.state))
+    has_failed = c.is_empty & ~c.is_known
+    return c._replace(state=optax.tree.where(has_failed, init(c.x), c.state))
 
   zero = jnp.zeros((), int)
   c = _Progress(

@@ -264,6 +264,7 @@ class StopTest(parameterized.TestCase):
   @parameterized.parameters(
       (Status.SMALL_GRADIENT, {}, 'small gradient: '),
       (Status.STEPS_USED_UP, {'max_steps': 2}, 'steps used up: 2 steps'),
+      (Status.STEPS_USED_UP, {'max_steps': 0}, 'steps used up: 0 steps'),
       (Status.FLAT, {'gtol': -1.0}, 'flat'),
   )
   def test_reason(self, status, options, text):
@@ -272,6 +273,8 @@ class StopTest(parameterized.TestCase):
     self.assertEqual(found.converged, status != Status.STEPS_USED_UP)
     self.assertRegex(repr(found), f'^{text}.* evaluations, value .* gradient')
     np.testing.assert_array_equal(found.value, _rosenbrock(found.params))
+    grad = optax.tree.get(found.state, 'grad')
+    np.testing.assert_allclose(grad, jax.grad(_rosenbrock)(found.params), 1e-5)
 
   @parameterized.parameters(
       (lambda x: jnp.sqrt(jnp.sum(x**2)) + jnp.sum((x - 1) ** 2), 0.0, None),

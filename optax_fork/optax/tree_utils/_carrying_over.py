@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from optax._src import tables
 from optax._src import tree_differences
+from optax._src.models import leaf_kinds
 from optax._src.models import nnx_types
 from optax._src.models import views
 from optax.tree_utils import _state_names
@@ -74,11 +75,6 @@ def carry_over(old: Any, new: Any) -> CarriedOver:
   References:
     Asked for in `flax#4423 <https://github.com/google/flax/issues/4423>`_.
   """
-  if any(map(nnx_types.is_state, (old, new))):
-    raise ValueError(
-        '`nnx.state` leaves the classes of states out, which tell another'
-        ' optimizer. Carry over `optimizer.opt_state`.'
-    )
   olds, news = map(dict, map(jax.tree_util.tree_leaves_with_path, (old, new)))
   if len(olds) + len(news) < len(jax.tree.leaves((old, new))):
     raise ValueError('A node of a state has two children with one key.')
@@ -92,6 +88,11 @@ def carry_over(old: Any, new: Any) -> CarriedOver:
   # model may have a new class.
   pairs = [*_find_pairs(old, new)]
   for path, x, y, in_params in pairs:
+    if not in_params and any(map(nnx_types.is_state, (x, y))):
+      raise ValueError(
+          '`nnx.state` leaves the classes of states out, which tell another'
+          ' optimizer. Carry over `optimizer.opt_state`.'
+      )
     may_be_state = _is_named if in_params else _is_own
     is_other = all(map(may_be_state, (x, y))) and type(x) is not type(y)
     if is_other or not is_fresh(path) and _have_no_keys(x, y):
@@ -156,7 +157,8 @@ def _is_named(x: Any) -> bool:
 
 def _is_own(x: Any) -> bool:
   """Whether it may be a state of a user's, by its class."""
-  return _is_named(x) or dataclasses.is_dataclass(x)
+  is_container = isinstance(x, (dict, list)) or type(x) is tuple
+  return views.is_node(x) and not is_container
 
 
 def _have_no_keys(*nodes: Any) -> bool:
@@ -169,7 +171,8 @@ def _have_no_keys(*nodes: Any) -> bool:
 
 def _take(old: Any, new: Any) -> Any:
   """Gets an array in the precision of the new one, or None if they differ."""
-  is_static = lambda x: callable(x) or isinstance(x, str)
+  is_array = lambda x: hasattr(x, 'dtype') or leaf_kinds.is_number(x)
+  is_static = lambda x: callable(x) or not is_array(x)
   if is_static(old) or is_static(new):  # As in an average of a raw model.
     return old if is_static(new) and old == new else None
   kind = tree_differences.dtype_and_shape

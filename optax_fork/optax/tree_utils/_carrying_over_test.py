@@ -249,10 +249,10 @@ class CarryOverTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, 'so nothing goes on'):
       optax.tree.carry_over(_Wrapper(old(3), ()), _Wrapper(new(0), ()))
 
-  def test_functions(self):
+  def test_functions_and_settings(self):
     """They are in an average of a raw model."""
     old, new, other = (
-        _Wrapper([fn, jnp.full(2, n)], ())
+        _Wrapper([fn, jnp.full(2, n), b'setting'], ())
         for n, fn in enumerate((jnp.sin, jnp.sin, jnp.cos))
     )
     found = optax.tree.carry_over(old, new).state
@@ -300,11 +300,13 @@ class CarryOverTest(parameterized.TestCase):
       (lambda x: (x, x), '0'),
       (optax.MaskedState, 'inner_state'),
   )
-  def test_dataclasses_of_other_classes(self, wrap, place):
+  def test_nodes_of_other_classes(self, wrap, place):
     """They are models only where a state of Optax has params."""
-    old, new = (wrap(cls(jnp.ones(2), ())) for cls in (_Net, _Other))
-    with self.assertRaisesRegex(ValueError, f"^At '{place}'.*another optim"):
-      optax.tree.carry_over(old, new)
+    named = collections.namedtuple('Named', 'first second', module='mine')
+    for cls in _Other, named:
+      old, new = (wrap(cls(jnp.ones(2), ())) for cls in (_Net, cls))
+      with self.assertRaisesRegex(ValueError, f"^At '{place}'.*another optim"):
+        optax.tree.carry_over(old, new)
 
 
 class ErrorsTest(parameterized.TestCase):
@@ -325,8 +327,10 @@ class ErrorsTest(parameterized.TestCase):
       optax.tree.carry_over(restore(state), state)
 
   def test_states_of_nnx(self):
-    with self.assertRaisesRegex(ValueError, 'Carry over `optimizer.opt_state`'):
-      optax.tree.carry_over(*[nnx.State({'mu': {'value': 1}})] * 2)
+    state = nnx.State({'mu': {'value': 1}})
+    for states in [state] * 2, [(0, state)] * 2:
+      with self.assertRaisesRegex(ValueError, 'Carry over `optimizer.opt_st'):
+        optax.tree.carry_over(*states)
 
   @parameterized.product(
       tx=(

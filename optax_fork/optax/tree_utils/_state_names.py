@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 import copy
 import dataclasses
 import functools
-import itertools
 from typing import Any, Optional
 
 import jax
@@ -87,26 +86,27 @@ def set_each(get_all: Callable[..., _Found]) -> Callable[..., Any]:
   return decorate
 
 
-def _set(node: Any, values: dict[_Path, Any]) -> Any:
-  """Sets values by their paths, the outermost ones, and keeps other nodes."""
+def _set(node: Any, values: Optional[dict[_Path, Any]]) -> Any:
+  """Sets values by their paths, the outermost ones, in nodes of its own."""
+  if not values:
+    return jax.tree.map(lambda x: x, node)
   if () in values:
     return values[()]
   below = collections.defaultdict(dict)
   for path, value in values.items():
-    below[path[0]][path[1:]] = value
-  for key, inner in below.items():
-    if hasattr(key, 'tuple_name'):
-      child = _set(getattr(node, key.name), inner)
-      node = node._replace(**{key.name: child})
-    elif isinstance(key, jax.tree_util.DictKey) and isinstance(node, dict):
-      node = copy.copy(node)  # JAX would sort the keys.
-      node[key.key] = _set(node[key.key], inner)
-    else:
-      children, treedef = tree_differences.open_node(node)
-      node = treedef.unflatten(
-          _set(x, inner) if path == (key,) else x for path, x in children
-      )
-  return node
+    below[path[:1]][path[1:]] = value
+  [key, *_] = next(iter(below))
+  if hasattr(key, 'tuple_name'):
+    of = {key.name: inner for (key,), inner in below.items()}
+    fields = {k: _set(getattr(node, k), of.get(k)) for k in node._fields}
+    return node._replace(**fields)
+  if isinstance(key, jax.tree_util.DictKey) and isinstance(node, dict):
+    new = copy.copy(node)  # JAX would sort the keys.
+    for k, x in node.items():
+      new[k] = _set(x, below[(jax.tree_util.DictKey(k),)])
+    return new
+  children, treedef = tree_differences.open_node(node)
+  return treedef.unflatten(_set(x, below[place]) for place, x in children)
 
 
 def _choose(
@@ -128,8 +128,9 @@ def _choose(
   return found
 
 
-def _is_below(path: _Path, other: _Path) -> bool:
-  return path != other and path[: len(other)] == other
+def _around(path: _Path) -> Iterator[_Path]:
+  """Yields the paths of the nodes around one."""
+  return (path[:i] for i in range(len(path)))
 
 
 def is_state(x: Any) -> bool:
@@ -187,18 +188,21 @@ def _check_found(
         ' state of the schedule, choose it with `filtering`.'
     )
   fields = [(p, x) for p, x in found if type(x).__name__ != name]
-  tops = [x for x in fields if not any(_is_below(x[0], y) for y, _ in found)]
-  for (path, x), (other, y) in itertools.product(tops, tops):
-    differ = places[path] != places[other]
-    is_below = _is_below(path[:-1], other[:-1])
-    if differ or is_below and not views.same_layout(x, y):
-      raise ValueError(
-          f'{name!r} is {tree_differences.show(x, values=False)} at'
-          f' {jax.tree_util.keystr(path)} and'
-          f' {tree_differences.show(y, values=False)} at'
-          f' {jax.tree_util.keystr(other)}. Choose what to set, by'
-          f' `optax.tree.set(state, {_BY_PATH}, {name}=...)`.'
-      )
+  paths = {path for path, _ in found}
+  tops = {p: x for p, x in fields if not any(q in paths for q in _around(p))}
+  beside = {path[:-1]: path for path in tops}
+  pairs = [(p, beside[q]) for p in tops for q in _around(p[:-1]) if q in beside]
+  pairs = [(p, q) for p, q in pairs if not views.same_layout(tops[p], tops[q])]
+  pairs += [(p, q) for p in [*tops][:1] for q in tops if places[p] != places[q]]
+  for pair in pairs:
+    shown = ' and '.join(
+        f'{tree_differences.show(tops[p], values=False)} at'
+        f' {jax.tree_util.keystr(p)}' for p in pair
+    )
+    raise ValueError(
+        f'{name!r} is {shown}. Choose what to set, by'
+        f' `optax.tree.set(state, {_BY_PATH}, {name}=...)`.'
+    )
 
 
 def _follow(node: Any, path: _Path) -> Iterator[tuple[Optional[str], Any]]:

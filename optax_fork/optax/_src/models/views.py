@@ -17,6 +17,7 @@ A view of a view is a view: each wrapper goes back one step.
 """
 
 from collections.abc import Callable
+import inspect
 from typing import Any, NamedTuple, Optional
 
 import jax
@@ -34,9 +35,10 @@ def masked_node(cls: type[Any]) -> type[Any]:
 
 def is_optax(fn_or_class: Any) -> bool:
   """Whether a function or a class is Optax's own."""
-  # What is written in C may have none, and `functools.wraps` copies it.
+  # What is written in C may have no module, and `functools.wraps` copies it.
   module = getattr(fn_or_class, '__module__', None)
-  written = getattr(fn_or_class, '__globals__', {}).get('__name__', module)
+  own = inspect.unwrap(fn_or_class, stop=lambda fn: hasattr(fn, '__globals__'))
+  written = getattr(own, '__globals__', {}).get('__name__', module)
   return all(str(name).startswith('optax.') for name in (module, written))
 
 

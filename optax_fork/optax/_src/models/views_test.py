@@ -5,6 +5,7 @@
 import dataclasses
 import functools
 import inspect
+import types
 from unittest import mock
 
 from absl.testing import parameterized
@@ -33,6 +34,16 @@ class ViewsTest(parameterized.TestCase):
   )
   def test_is_hole(self, x, expected):
     self.assertEqual(views.is_hole(x), expected)
+
+  def test_is_optax(self):
+    """A function of a user's is not, whatever it wraps."""
+    inner = optax.sgd(0.1).update
+    mine = types.FunctionType((lambda: 0).__code__, {'__name__': 'mine'})
+    mine = functools.wraps(inner)(mine)
+    for fn in (mine, jax.jit(mine), str.upper):
+      self.assertFalse(views.is_optax(fn))
+    for fn in (inner, jax.jit(optax.sgd), optax.EmptyState):
+      self.assertTrue(views.is_optax(fn))
 
   def test_join_fills_holes(self):
     full = {'a': 1.0, 'b': {'w': 2.0, 'f': jax.nn.relu}, 'c': [3.0, None]}
