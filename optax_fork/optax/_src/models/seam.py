@@ -27,8 +27,8 @@ class _Wrapped:
   """A function of a ``GradientTransformation`` that takes raw models.
 
   It can be compared, copied, printed, inspected, searched for attributes and
-  used as a PyTree like the function that it wraps. It is called by
-  `call_init` or `call_update`.
+  used as a PyTree like the function that it wraps. A call is one of
+  `call_init`, `_call_init_of_users` or `call_update`.
   """
 
   def __init__(self, fn, call):

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The whole params that an optimizer was given, where it sees a part of them.
 
-What a user gives as a function of the params, such as a mask, labels or bounds,
-is made from these, and checked against them.
+Bounds, and what `optax.masks` makes, are chosen from these. Masks and labels of
+a user's own are made of what the optimizer sees.
 """
 
 from collections.abc import Callable, Iterator
