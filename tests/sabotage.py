@@ -79,6 +79,8 @@ if __name__ == '__main__':
   if given[0] in _SABOTEURS:
     by, given = given[:1], given[1:]
   tests = [x for x in given if os.path.exists(x.partition('::')[0])]
+  if not tests:
+    sys.exit('Which tests? Give a folder, a file or a test.')
   options = [x for x in given if x not in tests]
   for name in by:
     if tests:  # Without any, pytest runs all.

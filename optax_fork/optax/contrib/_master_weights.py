@@ -138,7 +138,7 @@ def master_weights(
   def move(_, m, p):
     """Gets what, added to the param, makes it the copy, rounded."""
     new = m.astype(p.dtype)
-    # No update leads away from infinity. To or from another one, it is NaN.
+    # No update leads away from infinity: what is infinite stays, but for NaN.
     is_lost = jnp.isinf(p) & ~jnp.isnan(new)
     rounded = jnp.where(is_lost, jnp.zeros_like(p), new - p)
     # Between two large params of different signs, a step may overflow.

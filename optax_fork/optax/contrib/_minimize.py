@@ -42,7 +42,7 @@ class MinimizeStatus(enum.IntEnum):
     SMALL_GRADIENT: no element of the gradient is above ``gtol``.
     FLAT: the loss does not fall any more, see ``ftol``.
     SEARCH_FAILED: a search found no decrease, even with an empty memory, or ten
-      steps lowered neither the loss nor the slope.
+      steps lowered neither the loss nor the slope, or ended above the least.
     NOT_FINITE: the loss or its gradient is not finite at the start, or where a
       step would have to go.
   """
@@ -142,11 +142,13 @@ def minimize(
     params``. A start may be good enough: then ``steps`` is 0.
   - ``FLAT``: in ten steps in a row, the least loss so far fell by at most
     ``ftol * abs(loss)``, and the slope along one of them lessened, or was less
-    than rounding leaves of it at a minimum.
+    than rounding leaves of it at a minimum. There, the largest gradient times
+    the largest param is at most a tenth of the loss.
   - ``SEARCH_FAILED``: no step length was good enough, and none was with an
     empty memory either, where the solver begins once again. Often, the loss
     cannot be computed more accurately. Or ten steps lowered neither the loss
-    nor the slope, as at a kink, or where the loss has no lower end.
+    nor the slope, as at a kink, or where the loss has no lower end, or ended
+    above the least loss by more than a thousandth of it.
   - ``NOT_FINITE``: the same, where the loss or its gradient was not finite, at
     the params or at the last trial. A start where the gradient is NaN stays.
   - ``STEPS_USED_UP``: ``max_steps`` were taken.
@@ -444,7 +446,7 @@ def _read(c, search, was_finite):
   # half precision, it may be less.
   eps = min(float(jnp.finfo(d).eps) for d in (value.dtype, jnp.float32))
   least = eps**1.5 / 10 * jnp.abs(value)
-  # Not where the loss falls along the params, by a part of itself.
+  # Where a step as long as the params changes much of the loss, is no minimum.
   has_end = norm * _largest(c.x) <= jnp.abs(value) / 10
   is_hidden = (steep > 0) & (steep <= least) & has_end
   is_curved = (steep <= 0) & has_changed | is_hidden

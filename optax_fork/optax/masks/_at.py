@@ -51,6 +51,7 @@ class _Hidden(_Leaf):
 jax.tree_util.register_pytree_node(
     _Other, lambda _: ((), None), lambda *_: _Other()
 )
+# Its `flatten` raises, so it is never made again.
 jax.tree_util.register_pytree_node(_Hidden, _Hidden.flatten, _Hidden)
 
 

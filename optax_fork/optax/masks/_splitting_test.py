@@ -23,7 +23,6 @@ _MASKS = {
     'function': lambda p: jax.tree.map(lambda x: x.ndim == 1, p),
     'at': ~masks.at(lambda p: p['body'][0]),
 }
-_IS_NONE = lambda x: x is None
 
 
 def _loss(params):

@@ -42,6 +42,7 @@ def take_views(flatten: Callable[..., Any]) -> Callable[..., Any]:
         return inner.init(params)
       leaves = jax.tree.leaves(params)
       state = init(params) if leaves else inner.init(_empty())
+      # The last call is that of `flatten`; by hand, there may be none.
       bounds = [b for call in whole_params.calls()[-1:] for b in call.bounds]
       dtypes = set(map(jnp.result_type, leaves))
       if any(map(any, bounds)) and len(dtypes) > 1:

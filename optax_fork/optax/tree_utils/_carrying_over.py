@@ -60,7 +60,8 @@ def carry_over(old: Any, new: Any) -> CarriedOver:
 
   Raises:
     ValueError: If nothing goes on, or at the first place of another optimizer,
-      such as a NamedTuple of another class. For lists or dicts in place of
+      such as a NamedTuple, or another node that is not in params, of another
+      class, or at ``nnx.state``, which has none. For lists or dicts in place of
       states, as some files give them, there is ``take`` in docs/checkpoints.md.
 
   Examples:
@@ -75,6 +76,12 @@ def carry_over(old: Any, new: Any) -> CarriedOver:
   References:
     Asked for in `flax#4423 <https://github.com/google/flax/issues/4423>`_.
   """
+  is_node = lambda x: not _is_container(x)
+  if any(map(nnx_types.is_state, jax.tree.leaves((old, new), is_leaf=is_node))):
+    raise ValueError(
+        '`nnx.state` leaves the classes of states out, which tell another'
+        ' optimizer. Carry over `optimizer.opt_state`.'
+    )
   olds, news = map(dict, map(jax.tree_util.tree_leaves_with_path, (old, new)))
   if len(olds) + len(news) < len(jax.tree.leaves((old, new))):
     raise ValueError('A node of a state has two children with one key.')
@@ -88,11 +95,6 @@ def carry_over(old: Any, new: Any) -> CarriedOver:
   # model may have a new class.
   pairs = [*_find_pairs(old, new)]
   for path, x, y, in_params in pairs:
-    if not in_params and any(map(nnx_types.is_state, (x, y))):
-      raise ValueError(
-          '`nnx.state` leaves the classes of states out, which tell another'
-          ' optimizer. Carry over `optimizer.opt_state`.'
-      )
     may_be_state = _is_named if in_params else _is_own
     is_other = all(map(may_be_state, (x, y))) and type(x) is not type(y)
     if is_other or not is_fresh(path) and _have_no_keys(x, y):
@@ -155,10 +157,13 @@ def _is_named(x: Any) -> bool:
   return hasattr(x, '_fields') and not views.is_masked(x)
 
 
+def _is_container(x: Any) -> bool:
+  return isinstance(x, (dict, list)) or type(x) is tuple
+
+
 def _is_own(x: Any) -> bool:
   """Whether it may be a state of a user's, by its class."""
-  is_container = isinstance(x, (dict, list)) or type(x) is tuple
-  return views.is_node(x) and not is_container
+  return views.is_node(x) and not _is_container(x)
 
 
 def _have_no_keys(*nodes: Any) -> bool:
@@ -258,9 +263,9 @@ def _nothing_goes_on(
   place = (shared or begun)[0]
   lost = [path for path in parts[place] if both.get(path) is None]
   around = [x for x in pairs if lost[0][: len(x[0])] == x[0]]
-  for path, old, new, _ in around[-1:]:
-    if type(old) in (list, dict) and _is_own(new):
-      return _is_another(path, old, new)
+  for path, x, y, in_params in around[-1:]:
+    if not in_params and type(x) in (list, dict) and _is_own(y):
+      return _is_another(path, x, y)
   if not olds or not news:
     why = 'One of them has no arrays at all: use the new one as it is'
   elif not shared:

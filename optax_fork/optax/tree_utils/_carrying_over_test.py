@@ -260,6 +260,11 @@ class CarryOverTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, 'so nothing goes on'):
       optax.tree.carry_over(old, other)
 
+  def test_dict_that_became_a_module(self):
+    params = {'w': jnp.ones(2)}, _Net(jnp.ones(2), ())
+    with self.assertRaisesRegex(ValueError, 'What is new takes a label'):
+      optax.tree.carry_over(*map(optax.trace(0.9).init, params))
+
   def test_models_of_other_classes(self):
     fields = {'__annotations__': {'third': Any}, '__module__': 'mine'}
     other = type('Other', (_Net,), fields)
@@ -331,6 +336,8 @@ class ErrorsTest(parameterized.TestCase):
     for states in [state] * 2, [(0, state)] * 2:
       with self.assertRaisesRegex(ValueError, 'Carry over `optimizer.opt_st'):
         optax.tree.carry_over(*states)
+    users = _Wrapper(state, ())  # As in `opt_state`, which has its class.
+    self.assertLen(optax.tree.carry_over(users, users).carried, 1)
 
   @parameterized.product(
       tx=(

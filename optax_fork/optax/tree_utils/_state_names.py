@@ -61,7 +61,7 @@ def distinct(found: _Found, state: Any) -> _Found:
 
 
 def set_each(get_all: Callable[..., _Found]) -> Callable[..., Any]:
-  """Lets ``tree_set`` set a name at each depth, or say why it does not.
+  """Replaces ``tree_set``: sets a name at each depth, or says why not.
 
   Args:
     get_all: ``optax.tree.get_all_with_path``, which imports this module.
@@ -155,9 +155,9 @@ def _place(path: _Path, value: Any, state: Any, name: str) -> Optional[str]:
   """Says whether a name is below a field that holds no state.
 
   Returns:
-    None if not. 'params' if it is in what a state of Optax has there. 'unknown'
-    if it is below a field of the user's, where a param or a state may have it,
-    and is not of integers, as a count is.
+    None: it is not. 'params': it is in what a state of Optax has there.
+    'unknown': it is below a field of the user's, where a param or a state may
+    have it. There, integers are taken for counts, so they are None.
   """
   place, node = None, state
   for key, (kind, child) in zip(path, _follow(state, path[:-1])):

@@ -25,7 +25,6 @@ class _Keyless(dict):
 
 
 _PLATEAU = optax.contrib.reduce_on_plateau()
-_Sized = collections.namedtuple('_Sized', 'count', module='mine')
 _Scaled = collections.namedtuple('_Scaled', 'scale', module='mine')
 
 

@@ -54,8 +54,10 @@ class _Wrapped:
     return _Wrapped, (self.__wrapped__, self._call)
 
   def __eq__(self, other):
-    is_like = isinstance(other, _Wrapped) and self._call is other._call
-    return is_like and self.__wrapped__ == other.__wrapped__
+    is_update = lambda x: x._call is call_update
+    if not isinstance(other, _Wrapped) or is_update(self) != is_update(other):
+      return False
+    return self.__wrapped__ == other.__wrapped__
 
   def __hash__(self):
     return hash(self.__wrapped__)
@@ -83,6 +85,7 @@ def call_init(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _call_init_of_users(fn, args, kwargs):
+  """Tells the calls around it that a transformation is not Optax's."""
   for call in whole_params.calls():
     call.has_users_own = True
   return call_init(fn, args, kwargs)
@@ -179,7 +182,7 @@ def wrap_functions(cls: _Class) -> _Class:
   @functools.wraps(cls.__new__)
   def new(cls, init, update):
     call = call_init
-    # A user's `update`, or class, may have an `init` of Optax's, which tells.
+    # Where one of them is a user's, `init` says so, also if it is Optax's.
     if not all(map(views.is_optax, filter(callable, (cls, init, update)))):
       call, init = _call_init_of_users, unwrap(init)
     fns = _wrap(init, call), _wrap(update, call_update)

@@ -131,6 +131,8 @@ class LiftTest(parameterized.TestCase):
     tx = optax.GradientTransformation(init_fn, update_fn)
     self.assertIsNone(tx.init())
     self.assertEqual(tx._replace(init=str.upper).init('x'), 'X')
+    inner = optax.sgd(0.1)
+    self.assertEqual(inner._replace(update=update_fn).init, inner.init)
     self.assertEqual(tx.init(weights=2), 2)
     self.assertEqual(tx.update(1, 2), (1, 2, 1, {}))
     self.assertEqual(
