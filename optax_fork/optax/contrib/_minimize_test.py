@@ -344,18 +344,14 @@ class StopTest(parameterized.TestCase):
         )  # fmt: skip
         return up(updates), state
 
-      class Own(optax.GradientTransformationExtraArgs):
-
-        def update(self, *args, **kwargs):
-          return update(*args, **kwargs)
-
       init = lambda params: inner.init(down(params))
       # Not Optax's, where its tree holds this test.
-      Own.__module__ = init.__module__ = update.__module__ = 'mine'
+      init.__module__ = update.__module__ = 'mine'
+      of_class = {'__module__': 'mine', 'update': staticmethod(update)}
       tx = optax.GradientTransformationExtraArgs(init, update)
       # The state is made of zeros, so its `init` need not know of it.
       half = inner._replace(update=update)
-      own = Own(*inner)
+      own = type('Own', (type(inner),), of_class)(*inner)
       yield half
       yield from (optax.masked(x, True) for x in (half, tx, own))
 

@@ -51,8 +51,9 @@ class _Hidden(_Leaf):
 jax.tree_util.register_pytree_node(
     _Other, lambda _: ((), None), lambda *_: _Other()
 )
-# Its `flatten` raises, so it is never made again.
-jax.tree_util.register_pytree_node(_Hidden, _Hidden.flatten, _Hidden)
+jax.tree_util.register_pytree_node(
+    _Hidden, _Hidden.flatten, lambda *_: _Hidden()
+)
 
 
 def _mark(leaf, is_trained):

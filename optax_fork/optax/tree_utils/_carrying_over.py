@@ -158,7 +158,7 @@ def _is_named(x: Any) -> bool:
 
 
 def _is_container(x: Any) -> bool:
-  return isinstance(x, (dict, list)) or type(x) is tuple
+  return isinstance(x, (dict, list, tuple)) and not hasattr(x, '_fields')
 
 
 def _is_own(x: Any) -> bool:
