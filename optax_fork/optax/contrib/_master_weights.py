@@ -138,13 +138,12 @@ def master_weights(
   def move(_, m, p):
     """Gets what, added to the param, makes it the copy, rounded."""
     new = m.astype(p.dtype)
-    # No update leads away from infinity: what is infinite stays, but for NaN.
-    is_lost = jnp.isinf(p) & ~jnp.isnan(new)
-    rounded = jnp.where(is_lost, jnp.zeros_like(p), new - p)
     # Between two large params of different signs, a step may overflow.
     most = jnp.finfo(p.dtype).max
-    cut = jnp.clip(rounded, -most, most)
-    rounded = jnp.where(jnp.isinf(rounded) & jnp.isfinite(new), cut, rounded)
+    step = jnp.where(jnp.isfinite(new), jnp.clip(new - p, -most, most), new - p)
+    # No update leads away from infinity: what is infinite stays, but for NaN.
+    is_lost = jnp.isinf(p) & ~jnp.isnan(new)
+    rounded = jnp.where(is_lost, jnp.zeros_like(p), step)
     return _with_derivative(rounded, m - to_copy(p))
 
   def check(path, p, last):

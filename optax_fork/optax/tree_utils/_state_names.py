@@ -50,13 +50,14 @@ def distinct(found: _Found, state: Any) -> _Found:
     found: pairs of path and value.
     state: where they were found.
   """
-  kind = lambda path: [None, *(x for x, _ in _follow(state, path[:-1]))][-1]
-  argument = lambda path: (path[:-2], path[-1:])
-  numbers = [argument(path) for path, _ in found if kind(path) == 'number']
+  last = lambda path: [None, *(x for x, _ in _follow(state, path[:-1]))][-1]
+  kinds = [last(path) for path, _ in found]
+  arguments = [(path[:-2], path[-1:]) for path, _ in found]
+  numbers = [x for x, kind in zip(arguments, kinds) if kind == 'number']
   return [
-      (path, value)
-      for path, value in found
-      if kind(path) != 'schedule' or argument(path) not in numbers
+      pair
+      for pair, x, kind in zip(found, arguments, kinds)
+      if kind != 'schedule' or x not in numbers
   ]
 
 
