@@ -161,7 +161,7 @@ def lbfgsb(
   init_search = linesearch.scale_by_zoom_linesearch(max_linesearch_steps).init
 
   def init_fn(params: base.Params) -> LBFGSBState:
-    bounds = _get_bounds(lower, upper, params, check_values=True)
+    bounds = _get_bounds(lower, upper, params)
     for call in whole_params.calls():
       call.bounds.append(bounds)
     found: Any = init_search(params)
@@ -352,16 +352,13 @@ def _direction(x, g, bounds, memory):
   return [jnp.where(m, -v, u) for m, v, u in zip(free, newton, step)]
 
 
-def _get_bounds(
-    lower: Any, upper: Any, params: base.Params, check_values: bool = False
-) -> list[Any]:
+def _get_bounds(lower: Any, upper: Any, params: base.Params) -> list[Any]:
   """Gets the bounds of what the optimizer sees of the params.
 
   Args:
     lower: what the user gave for all params.
     upper: the same.
     params: what the optimizer sees of the params.
-    check_values: whether to look at numbers, too.
 
   Returns:
     A pair for each leaf, or None where it has no bound.
@@ -387,8 +384,7 @@ def _get_bounds(
     with known() if is_known else traced():
       low = _get_limit(low, -jnp.inf, f'lower{where}', leaf)
       high = _get_limit(high, jnp.inf, f'upper{where}', leaf)
-      is_valid = (low <= high) & (low < jnp.inf) & (high > -jnp.inf)
-      is_valid = jnp.all(is_valid) if check_values else True
+      is_valid = jnp.all((low <= high) & (low < jnp.inf) & (high > -jnp.inf))
     if not isinstance(is_valid, jax.core.Tracer) and not is_valid:
       raise ValueError(
           f'No {jnp.result_type(leaf)} is between lower{where} and'

@@ -163,8 +163,9 @@ def minimize(
   the bound only. The formula holds where the gradient is small. Elsewhere you
   get what it gives at ``result.params``. If the Hessian of the free params is
   singular, you get the least of the derivatives that keep the gradient small,
-  each param in a unit of its own if there are at most 100. Where there are
-  more, a curvature below 4 machine epsilons of the largest counts as 0.
+  or that change it least, each param in a unit of its own if there are at most
+  100. Of more, a curvature below 4 machine epsilons of the largest may count as
+  0.
 
   Args:
     fun: the loss, ``fun(params, *args, **kwargs)``, which returns a scalar.
@@ -253,7 +254,7 @@ def minimize(
         )
   bounds: Any = None
   if solver is None:
-    get = lambda view: _lbfgsb._get_bounds(lower, upper, view, True)
+    get = lambda view: _lbfgsb._get_bounds(lower, upper, view)
     # Bounds may be chosen from the whole params, as in a transformation.
     found = seam.call_init(get, (params,), {})
     bounds = found if any(found) else None
@@ -669,12 +670,16 @@ def _conjugate_residuals(curvature, matvec, b):
   def add(u, size, v):  # Each array keeps its dtype.
     return optax.tree.cast_like(optax.tree.add_scale(u, size, v), u)
 
+  # Whether what is left is curved, beyond rounding.
+  is_curved = lambda r, new, largest: (
+      dot(new, new) > 16 * eps**2 * largest * dot(r, r)
+  )
+
   def goes_on(carry):
     _, r, _, new, _, curved, largest, count = carry
     is_left = dot(r, r) > eps**2 * dot(b, b)
-    # What is left is not curved, beyond rounding.
-    is_curved = dot(new, new) > 16 * eps**2 * largest * dot(r, r)
-    return is_left & is_curved & (curved > 0) & (count < limit)
+    is_left &= is_curved(r, new, largest)
+    return is_left & (curved > 0) & (count < limit)
 
   def step(carry):
     v, r, p, _, bent, curved, largest, count = carry
@@ -691,7 +696,10 @@ def _conjugate_residuals(curvature, matvec, b):
   new = scale(matvec(scale(b)))
   zeros = optax.tree.zeros_like(b)
   start = zeros, b, b, new, new, dot(b, new), dot(new, new) / dot(b, b), 0
-  v, _, _, new, *_ = jax.lax.while_loop(goes_on, step, start)
+  v, r, _, new, *_, largest, _ = jax.lax.while_loop(goes_on, step, start)
+  # No step solves for what is left then, and the least has nothing along it.
+  along = dot(r, v) / jnp.where(dot(r, r) > 0, dot(r, r), 1)
+  v = add(v, jnp.where(is_curved(r, new, largest), 0, -along), r)
   # A loop that meets NaN ends, and its result is NaN.
   size += 0 * dot(new, new)
   return scale([u * jnp.asarray(size, u.dtype) for u in v])

@@ -672,6 +672,18 @@ class DerivativesTest(parameterized.TestCase):
     ).params
     np.testing.assert_allclose(jax.jacrev(run)(1.0), [0.5, 0.5], atol=1e-6)
 
+  def test_where_no_derivative_keeps_the_gradient_small(self):
+    """They are the least in the least squares, as by a pseudoinverse."""
+    size = 101
+    sizes = np.geomspace(0.1, 3.0, size)
+    sizes[::4] = 0.0
+    x, _ = np.linalg.qr(np.vander(np.linspace(-1, 1, size), size))
+    x = np.float32(sizes[:, None] * x)
+    loss = lambda p, y: jnp.sum((x @ p) ** 2) / 2 - y * jnp.sum(p)
+    run = lambda y: minimize(loss, jnp.zeros(size), y).params
+    wanted = np.linalg.pinv(x.T @ x, 1e-5).sum(1)
+    np.testing.assert_allclose(jax.jacfwd(run)(0.0), wanted, 1e-3, 0.01)
+
   @parameterized.parameters(1e-34, 1e20)
   def test_of_any_size(self, size):
     """The square of one need not be a float32."""
