@@ -87,7 +87,8 @@ def master_weights(
     The state is a ``MasterWeightsState`` with ``inner_state``, ``master``, the
     copies, and ``last_params``, what the last update made of the params:
     beside what ``inner`` keeps, 6 bytes for a bfloat16 param. Derivatives
-    through a step are those of float32 params with the same gradients.
+    through a step are those of float32 params with the same gradients. In
+    reverse mode, JAX rounds them to the dtype of the params at each step.
 
   Raises:
     ValueError: If ``dtype`` is no float of the range of float32 or more, as
