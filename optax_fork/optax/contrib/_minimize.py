@@ -42,7 +42,7 @@ class MinimizeStatus(enum.IntEnum):
     SMALL_GRADIENT: no element of the gradient is above ``gtol``.
     FLAT: the loss does not fall any more, see ``ftol``.
     SEARCH_FAILED: a search found no decrease, even with an empty memory, or ten
-      steps lowered neither the loss nor the slope, or ended above the least.
+      steps lowered neither the loss nor most slopes, or ended above the least.
     NOT_FINITE: the loss or its gradient is not finite at the start, or where a
       step would have to go.
   """
@@ -103,12 +103,12 @@ class MinimizeResult(NamedTuple):
 
 
 # least: the least loss, which has not fallen for num_flat steps.
-# is_curved: in one of these, the slope became less steep.
+# num_curved: in how many of these the slope became less steep.
 # is_known: the state has the value and the gradient of x.
 # is_empty: the memory of the solver is empty, or about to be emptied.
 _Progress = collections.namedtuple(
     '_Progress',
-    'x value norm steps evaluations status state least num_flat is_curved'
+    'x value norm steps evaluations status state least num_flat num_curved'
     ' is_known is_empty',
 )
 
@@ -141,14 +141,14 @@ def minimize(
     :math:`g` is the projected gradient, ``clip(params - grad, lower, upper) -
     params``. A start may be good enough: then ``steps`` is 0.
   - ``FLAT``: in ten steps in a row, the least loss so far fell by at most
-    ``ftol * abs(loss)``, and the slope along one of them lessened, or was less
+    ``ftol * abs(loss)``, and the slope along half of them lessened, or was less
     than rounding leaves of it at a minimum. There, the largest gradient times
     the largest param is at most a tenth of the loss.
   - ``SEARCH_FAILED``: no step length was good enough, and none was with an
     empty memory either, where the solver begins once again. Often, the loss
     cannot be computed more accurately. Or ten steps lowered neither the loss
-    nor the slope, as at a kink, or where the loss has no lower end, or ended
-    above the least loss by more than a thousandth of it.
+    nor most slopes, as at most kinks, or where the loss has no lower end, or
+    ended above the least loss by more than a thousandth of it.
   - ``NOT_FINITE``: the same, where the loss or its gradient was not finite, at
     the params or at the last trial. A start where the gradient is NaN stays.
   - ``STEPS_USED_UP``: ``max_steps`` were taken.
@@ -438,8 +438,8 @@ def _read(c, search, was_finite):
   value, norm = optax.tree.where(is_known, (value, norm), (c.value, c.norm))
   norm = getattr(search, 'projected_grad_norm', norm)
   norm = jnp.asarray(norm, value.dtype)
-  # At a kink, and where the loss has no end, no slope becomes less steep. Where
-  # a norm overflows, no step changes anything, and the slope is 0.
+  # At a kink, few slopes become less steep; where the loss has no end, none do.
+  # Where a norm overflows, no step changes anything, and the slope is 0.
   steep = getattr(search.info, 'curvature_error', 0)
   has_changed = (value != c.value) | (norm != c.norm) | (norm == 0)
   # At a minimum, the rounding of the gradient leaves a slope of about `eps**2`
@@ -458,7 +458,7 @@ def _read(c, search, was_finite):
   return c._replace(
       value=value, norm=norm, evaluations=c.evaluations + trials,
       status=jnp.where(failed & c.is_empty, reason, 0), is_known=is_known,
-      is_curved=c.is_curved | is_curved, is_empty=failed,
+      num_curved=c.num_curved + jnp.where(is_curved, 1, 0), is_empty=failed,
   )  # fmt: skip
 
 
@@ -466,7 +466,8 @@ def _settle(c, gtol, ftol):
   """Decides whether to stop, if the value and the gradient are known."""
   has_fallen = c.is_known & (c.least - c.value > ftol * jnp.abs(c.value))
   num_flat = jnp.where(has_fallen, 0, c.num_flat + jnp.where(c.is_known, 1, 0))
-  is_curved = c.is_curved & ~has_fallen
+  num_curved = jnp.where(has_fallen, 0, c.num_curved)
+  is_curved = 2 * num_curved >= _FLAT_STEPS
   flat = jnp.where(
       is_curved, MinimizeStatus.FLAT, MinimizeStatus.SEARCH_FAILED
   )
@@ -475,7 +476,7 @@ def _settle(c, gtol, ftol):
   return c._replace(
       status=jnp.where(is_small, MinimizeStatus.SMALL_GRADIENT, status),
       least=jnp.where(has_fallen, c.value, c.least),
-      num_flat=num_flat, is_curved=is_curved,
+      num_flat=num_flat, num_curved=num_curved,
   )  # fmt: skip
 
 
@@ -541,7 +542,7 @@ def _run(loss, x, whole, solver, bounds, stops, callback, is_kept):
   zero = jnp.zeros((), int)
   c = _Progress(
       x, value, value, zero, zero, zero, start, value, zero,
-      is_curved=False, is_known=False, is_empty=True,
+      num_curved=zero, is_known=False, is_empty=True,
   )  # fmt: skip
   c = jax.lax.while_loop(
       lambda c: (c.status == 0) & (~c.is_known | (c.steps < max_steps)),

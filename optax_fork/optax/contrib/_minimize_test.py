@@ -308,6 +308,9 @@ class StopTest(parameterized.TestCase):
       (jnp.sum, jnp.ones(3, jnp.bfloat16)),
       (lambda x: -jnp.sum(x**2), jnp.asarray([1.0, 2.0])),
       (lambda x: jnp.sum(jnp.abs(x)), jnp.asarray([1.3, -0.7])),
+      # Here, one slope of ten lessens.
+      (lambda x: jnp.sum(jnp.sqrt(jnp.abs(x) + 1e-3)),
+       jax.random.normal(jax.random.key(31), (4,))),
       # The squared norm of the gradient overflows, so no direction is found.
       (lambda x: 1e20 * jnp.sum((x - 1) ** 2), jnp.zeros(2)),
   )
