@@ -45,9 +45,10 @@ def carry_over(old: Any, new: Any) -> CarriedOver:
   labels is one, with partitions that stand side by side. It goes on whole if
   its leaves have the same paths and shapes in both, and what is around it goes
   on. Otherwise it starts fresh whole. So new params need a label of their own.
-  Only states are compared: that of Adam would go on as that of Adamax. Injected
-  numbers go on, too, rounded as they were: set those that you changed, and all
-  if the precision is higher now, with :func:`optax.tree.set`.
+  Only states are compared: that of Adam would go on as that of Adamax. Numbers
+  that a state keeps go on, too, rounded as they were, such as those injected,
+  ``b1`` of ``schedule_free`` and ``ns_coeffs`` of ``muon``: set those that you
+  changed, and all if the precision is higher, with :func:`optax.tree.set`.
 
   Args:
     old: the old state.
