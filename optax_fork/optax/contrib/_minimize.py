@@ -20,6 +20,7 @@ import numpy as np
 from optax._src import alias
 from optax._src import base
 from optax._src import linesearch
+from optax._src import tree_differences
 from optax._src import update
 from optax._src.models import leaf_kinds
 from optax._src.models import seam
@@ -180,7 +181,7 @@ def minimize(
       :func:`optax.contrib.lbfgsb`. Or another one with a line search, which may
       be wrapped, as in ``optax.masked(optax.lbfgs(), mask)``. Params that its
       search does not see stay as they are. It searches in each update, so not
-      under :class:`optax.MultiSteps`. In a chain, nothing may change the
+      under :class:`optax.MultiSteps`. In a chain, nothing should change the
       gradient in front of the search, nor the updates behind it.
     gtol: the largest element of the gradient at which to stop.
     ftol: how much of itself the loss has to fall in ten steps, else it is flat.
@@ -233,7 +234,8 @@ def minimize(
     attribute of an object, is read when it compiles. The loss is traced once,
     and compiled three times, for the start and the two phases of a search. If
     its dtype is not that of the first param, or the solver is flattened, or has
-    a transformation that is not of Optax, each step evaluates it once more.
+    a transformation behind its search, or one that is not of Optax, each step
+    evaluates it once more.
 
   .. seealso:: :func:`optax.contrib.lbfgsb`, and the thread `optax#1187
     <https://github.com/google-deepmind/optax/issues/1187>`_.
@@ -304,7 +306,8 @@ def _solve(static, data, gtol, ftol, max_steps):
   call = whole_params.FlatParams(model)
   call.has_users_own = solver is not None and not views.is_optax(solver.update)
   with whole_params.running(call):
-    found = _search_of(make(bounds).init(model))
+    state = make(bounds).init(model)
+  found = _search_of(state)
   has_grad = views.is_part_of(found.grad, view)
   if not has_grad and optax.tree.size(found.grad) != optax.tree.size(view):
     raise ValueError(
@@ -337,7 +340,7 @@ def _solve(static, data, gtol, ftol, max_steps):
     value = lambda x: loss(consts, x)[0]
     solver = make(bounds)
     # What is not of Optax may change variables, or the gradient.
-    is_kept = has_grad and not call.has_users_own
+    is_kept = has_grad and not call.has_users_own and _is_last(state)
     return _run(value, x, whole, solver, bounds, stops, callback, is_kept)
 
   run, hidden = _hoist(run, x, bounds, consts)
@@ -406,6 +409,23 @@ def _search_of(state):
         ' Give `has_aux` to `minimize` only.'
     )
   return found[0]
+
+
+def _is_last(state, may_be_chain=True):
+  """Whether nothing may change the updates behind the search."""
+  if _is_search(state):
+    return True
+  is_dict = isinstance(state, dict)  # JAX would sort the keys.
+  children = [part for _, part in tree_differences.open_node(state)[0]]
+  parts = [*state.values()] if is_dict else children
+  has_search = lambda part: any(
+      map(_is_search, jax.tree.leaves(part, is_leaf=_is_search))
+  )
+  [place] = [n for n, part in enumerate(parts) if has_search(part)]
+  is_chain = isinstance(state, (tuple, dict)) and not hasattr(state, '_fields')
+  if may_be_chain and is_chain and place + 1 < len(parts):
+    return False
+  return _is_last(parts[place], not views.is_partition_state(state))
 
 
 def _pick(holes, tree):

@@ -367,6 +367,20 @@ class StopTest(parameterized.TestCase):
       with self.assertRaisesRegex(ValueError, 'change of variables'):
         minimize(loss, jnp.ones(2), solver=solver)
 
+  @parameterized.parameters(
+      (lambda search, tx: optax.chain(search, tx), 3),
+      (lambda search, tx: optax.named_chain(('b', search), ('a', tx)), 3),
+      (lambda search, tx: optax.chain(tx, search), 2),
+      (lambda search, tx: optax.partition({0: search, 1: tx}, [0, 1]), 2),
+  )
+  def test_value_is_that_of_the_params_whatever_is_behind(self, make, count):
+    solver = make(optax.lbfgs(), optax.scale(0.5))
+    loss = lambda x: (x[0] - 5) ** 4 + x[1] ** 2
+    start = [jnp.ones(()), jnp.ones(())]
+    found = minimize(loss, start, solver=solver, max_steps=1)
+    np.testing.assert_allclose(found.value, loss(found.params), rtol=1e-6)
+    self.assertEqual(found.evaluations, count)
+
   def test_search_that_fails(self):
     """The gradient tells a lie: nowhere is the loss less than at the start."""
     loss = lambda x: jnp.sum((x != 1) + x - jax.lax.stop_gradient(x))
