@@ -145,8 +145,8 @@ def lbfgsb(
     point inside, and searches nothing: ``projected_grad_norm`` and ``value``
     are infinite then, and ``decrease_error`` is 0. Where no update leads from a
     param to its bound in one rounded sum, as from 1 to 1e-6, the param is next
-    to the bound, inside if there is room, and on it a step later. An infinite param cannot
-    be moved, so it stays, as after a failed search.
+    to the bound, inside if there is room, and on it a step later. An infinite
+    param cannot be moved, so it stays, as after a failed search.
 
   .. note::
     If a search finds no decrease, the value is NaN or a gradient is not finite,
