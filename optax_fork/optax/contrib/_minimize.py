@@ -398,9 +398,13 @@ def _is_search(state):
   return is_one or isinstance(state, linesearch.LinesearchAuxState)
 
 
+def _searches(state):
+  return [*filter(_is_search, jax.tree.leaves(state, is_leaf=_is_search))]
+
+
 def _search_of(state):
   """Finds the state of the search in that of the solver."""
-  found = list(filter(_is_search, jax.tree.leaves(state, is_leaf=_is_search)))
+  found = _searches(state)
   if len(found) != 1 or getattr(found[0], 'grad', None) is None:
     raise ValueError(
         'The solver must keep the value and the gradient of one search in its'
@@ -418,10 +422,7 @@ def _is_last(state, may_be_chain=True):
   is_dict = isinstance(state, dict)  # JAX would sort the keys.
   children = [part for _, part in tree_differences.open_node(state)[0]]
   parts = [*state.values()] if is_dict else children
-  has_search = lambda part: any(
-      map(_is_search, jax.tree.leaves(part, is_leaf=_is_search))
-  )
-  [place] = [n for n, part in enumerate(parts) if has_search(part)]
+  [place] = [n for n, part in enumerate(parts) if _searches(part)]
   is_chain = isinstance(state, (tuple, dict)) and not hasattr(state, '_fields')
   if may_be_chain and is_chain and place + 1 < len(parts):
     return False
