@@ -20,13 +20,13 @@ import numpy as np
 from optax._src import alias
 from optax._src import base
 from optax._src import linesearch
-from optax._src import tree_differences
 from optax._src import update
 from optax._src.models import leaf_kinds
 from optax._src.models import seam
 from optax._src.models import views
 from optax._src.models import whole_params
 from optax.contrib import _lbfgsb
+from optax.transforms import _masking
 import optax.tree
 
 # pylint: disable=protected-access
@@ -233,8 +233,8 @@ def minimize(
     What the loss reads beside its arguments, such as a global variable or an
     attribute of an object, is read when it compiles. The loss is traced once,
     and compiled three times, for the start and the two phases of a search. If
-    its dtype is not that of the first param, or the solver is flattened, or has
-    a transformation behind its search, or one that is not of Optax, each step
+    its dtype is not that of the first param, or the ``solver`` has anything
+    behind or around its search but chains, masks and labels of Optax, each step
     evaluates it once more.
 
   .. seealso:: :func:`optax.contrib.lbfgsb`, and the thread `optax#1187
@@ -340,7 +340,7 @@ def _solve(static, data, gtol, ftol, max_steps):
     value = lambda x: loss(consts, x)[0]
     solver = make(bounds)
     # What is not of Optax may change variables, or the gradient.
-    is_kept = has_grad and not call.has_users_own and _is_last(state)
+    is_kept = has_grad and not call.has_users_own and _is_bare(state)
     return _run(value, x, whole, solver, bounds, stops, callback, is_kept)
 
   run, hidden = _hoist(run, x, bounds, consts)
@@ -415,18 +415,20 @@ def _search_of(state):
   return found[0]
 
 
-def _is_last(state, may_be_chain=True):
-  """Whether nothing may change the updates behind the search."""
+def _is_bare(state):
+  """Whether nothing may skip the search, or change its updates."""
   if _is_search(state):
     return True
-  is_dict = isinstance(state, dict)  # JAX would sort the keys.
-  children = [part for _, part in tree_differences.open_node(state)[0]]
-  parts = [*state.values()] if is_dict else children
-  [place] = [n for n, part in enumerate(parts) if _searches(part)]
-  is_chain = isinstance(state, (tuple, dict)) and not hasattr(state, '_fields')
-  if may_be_chain and is_chain and place + 1 < len(parts):
+  if views.is_partition_state(state):
+    parts = filter(_searches, state.inner_states.values())
+  elif isinstance(state, dict):  # JAX would sort the keys.
+    parts = state.values()
+  elif isinstance(state, _masking.MaskedState) or not hasattr(state, '_fields'):
+    parts = state
+  else:
     return False
-  return _is_last(parts[place], not views.is_partition_state(state))
+  *_, last = parts
+  return bool(_searches(last)) and _is_bare(last)
 
 
 def _pick(holes, tree):
