@@ -165,8 +165,7 @@ def minimize(
   get what it gives at ``result.params``. If the Hessian of the free params is
   singular, you get the least of the derivatives that keep the gradient small,
   or that change it least, each param in a unit of its own if there are at most
-  100. Of more, a curvature below 4 machine epsilons of the largest may count as
-  0.
+  100. A curvature below 4 machine epsilons of the largest may count as 0.
 
   Args:
     fun: the loss, ``fun(params, *args, **kwargs)``, which returns a scalar.
@@ -640,7 +639,7 @@ def _differentiate(solution, loss, primals, tangents):
   right = choose(zeros, optax.tree.scale(-1, bend(moved, const_dots)))
   free_dots = jax.lax.custom_linear_solve(
       lambda v: choose(v, bend(choose(zeros, v), no_dots)), tie(right),
-      functools.partial(_conjugate_residuals, curvature), symmetric=True,
+      functools.partial(_solve_symmetric, curvature), symmetric=True,
   )  # fmt: skip
   dots = optax.tree.add(tie(free_dots), moved)
   value_dot = jax.jvp(value_of, (x, consts), (dots, const_dots))[1]
@@ -666,7 +665,7 @@ def _diagonal(matvec, x):
   return [found[n].astype(p.dtype) for n, p in zip(places, x)]
 
 
-def _conjugate_residuals(curvature, matvec, b):
+def _solve_symmetric(curvature, matvec, b):
   """Solves a symmetric system, in the least squares where it is singular.
 
   Args:
@@ -677,15 +676,32 @@ def _conjugate_residuals(curvature, matvec, b):
   Returns:
     A solution, of those the least in units that make the curvatures 1.
   """
-  dot = optax.tree.vdot
-  eps = jnp.finfo(jnp.result_type(*jax.tree.leaves(b))).eps
-  limit = 10 * optax.tree.size(b)
   units = [
       jnp.where((c > 0) & jnp.isfinite(c), jax.lax.rsqrt(c), 1)
       for c in curvature
   ]
   scale = functools.partial(optax.tree.mul, units)
+  scaled = lambda v: scale(matvec(scale(v)))
   b = scale(b)
+
+  # Where the right side is out of the range of a singular matrix, rounding
+  # hides its part in the range too early: that part is found first.
+  def solve(carry):
+    right, count = carry
+    v, is_solved = _conjugate_residuals(scaled, right)
+    is_first = count == 0
+    v = optax.tree.where(is_first & ~is_solved, scaled(b), v)
+    return v, count + jnp.where(is_first & is_solved, 3, 1)
+
+  v, _ = jax.lax.while_loop(lambda carry: carry[1] < 3, solve, (b, 0))
+  return scale(v)
+
+
+def _conjugate_residuals(matvec, b):
+  """Solves a symmetric system, and says whether it has a solution."""
+  dot: Any = optax.tree.vdot
+  eps = jnp.finfo(jnp.result_type(*jax.tree.leaves(b))).eps
+  limit = 10 * optax.tree.size(b)
   # Squares of what is far from 1 would be 0, or infinite.
   size = _largest(b)
   size = jnp.where(size > 0, size, 1)
@@ -694,36 +710,33 @@ def _conjugate_residuals(curvature, matvec, b):
   def add(u, size, v):  # Each array keeps its dtype.
     return optax.tree.cast_like(optax.tree.add_scale(u, size, v), u)
 
+  is_left = lambda r: dot(r, r) > eps**2 * dot(b, b)
   # Whether what is left is curved, beyond rounding.
-  is_curved = lambda r, new, largest: (
-      dot(new, new) > 16 * eps**2 * largest * dot(r, r)
+  is_curved = lambda r, curved, largest: (
+      curved > 4 * eps * jnp.sqrt(largest) * dot(r, r)
   )
 
   def goes_on(carry):
-    _, r, _, new, _, curved, largest, count = carry
-    is_left = dot(r, r) > eps**2 * dot(b, b)
-    is_left &= is_curved(r, new, largest)
-    return is_left & (curved > 0) & (count < limit)
+    _, r, _, _, *curved, count = carry
+    return is_left(r) & is_curved(r, *curved) & (count < limit)
 
   def step(carry):
-    v, r, p, _, bent, curved, largest, count = carry
+    v, r, p, bent, curved, largest, count = carry
     size = curved / dot(bent, bent)
     v = add(v, size, p)
     r = add(r, -size, bent)
-    new = scale(matvec(scale(r)))
+    new = matvec(r)
     along = dot(r, new)
     p = add(r, along / curved, p)
     bent = add(new, along / curved, bent)
     largest = jnp.maximum(largest, dot(new, new) / dot(r, r))
-    return v, r, p, new, bent, along, largest, count + 1
+    return v, r, p, bent, along, largest, count + 1
 
-  new = scale(matvec(scale(b)))
+  new = matvec(b)
   zeros = optax.tree.zeros_like(b)
-  start = zeros, b, b, new, new, dot(b, new), dot(new, new) / dot(b, b), 0
-  v, r, _, new, *_, largest, _ = jax.lax.while_loop(goes_on, step, start)
-  # No step solves for what is left then, and the least has nothing along it.
-  along = dot(r, v) / jnp.where(dot(r, r) > 0, dot(r, r), 1)
-  v = add(v, jnp.where(is_curved(r, new, largest), 0, -along), r)
+  start = zeros, b, b, new, dot(b, new), dot(new, new) / dot(b, b), 0
+  v, r, _, _, *curved, _ = jax.lax.while_loop(goes_on, step, start)
   # A loop that meets NaN ends, and its result is NaN.
-  size += 0 * dot(new, new)
-  return scale([u * jnp.asarray(size, u.dtype) for u in v])
+  size += 0 * curved[0]
+  v = [u * jnp.asarray(size, u.dtype) for u in v]
+  return v, is_curved(r, *curved) | ~is_left(r)

@@ -368,7 +368,7 @@ class StopTest(parameterized.TestCase):
         minimize(loss, jnp.ones(2), solver=solver)
 
   @parameterized.parameters(
-      (lambda search, tx: optax.chain(search, tx), 3),
+      (optax.chain, 3),
       (lambda search, tx: optax.named_chain(('b', search), ('a', tx)), 3),
       (lambda search, tx: contrib.mechanize(search), 3),
       (lambda search, tx: optax.chain(tx, optax.masked(search, True)), 2),
@@ -690,17 +690,32 @@ class DerivativesTest(parameterized.TestCase):
     ).params
     np.testing.assert_allclose(jax.jacrev(run)(1.0), [0.5, 0.5], atol=1e-6)
 
-  def test_where_no_derivative_keeps_the_gradient_small(self):
-    """They are the least in the least squares, as by a pseudoinverse."""
-    size = 101
-    sizes = np.geomspace(0.1, 3.0, size)
-    sizes[::4] = 0.0
-    x, _ = np.linalg.qr(np.vander(np.linspace(-1, 1, size), size))
-    x = np.float32(sizes[:, None] * x)
-    loss = lambda p, y: jnp.sum((x @ p) ** 2) / 2 - y * jnp.sum(p)
-    run = lambda y: minimize(loss, jnp.zeros(size), y).params
-    wanted = np.linalg.pinv(x.T @ x, 1e-5).sum(1)
-    np.testing.assert_allclose(jax.jacfwd(run)(0.0), wanted, 1e-3, 0.01)
+  @parameterized.parameters((30, True), (300, True), (300, False))
+  def test_of_what_no_force_holds_are_those_of_a_pseudoinverse(
+      self, size, is_double
+  ):
+    """Springs may move as a whole, so nothing balances a single force.
+
+    In reverse mode, that is any function of the params but of their distances.
+    """
+    rng = np.random.default_rng(0)
+    ends = np.arange(size)
+    others = [np.roll(ends, 1), rng.permutation(size), rng.permutation(size)]
+    springs = np.eye(size)[[*ends] * 3] - np.eye(size)[np.concatenate(others)]
+    stiff = (springs.T * rng.uniform(0.3, 3, len(springs))) @ springs
+    force = rng.normal(size=size)
+    units = np.diag(stiff) ** -0.5 if size <= 100 else np.ones(size)
+    scaled = units[:, None] * stiff * units
+    wanted = units * (np.linalg.pinv(scaled, 1e-10) @ (units * force))
+    with jax.enable_x64(is_double):
+      energy = lambda x, force: x @ (jnp.asarray(stiff) @ x) / 2 - force @ x
+      run = lambda force: minimize(energy, jnp.zeros(size), force).params
+      zero, force = jnp.zeros(size), jnp.asarray(force)
+      for slopes in (
+          jax.jvp(run, (zero,), (force,))[1], jax.vjp(run, zero)[1](force)[0]
+      ):  # fmt: skip
+        error = np.abs(slopes - wanted).max() / np.abs(wanted).max()
+        self.assertLess(error, 1e-9 if is_double else 1e-3)
 
   @parameterized.parameters(1e-34, 1e20)
   def test_of_any_size(self, size):
