@@ -682,19 +682,34 @@ def _solve_symmetric(curvature, matvec, b):
   ]
   scale = functools.partial(optax.tree.mul, units)
   scaled = lambda v: scale(matvec(scale(v)))
-  b = scale(b)
+  dot: Any = optax.tree.vdot
+  eps = jnp.finfo(jnp.result_type(*jax.tree.leaves(b))).eps
+  b, size = _normalize(scale(b))
 
   # Where the right side is out of the range of a singular matrix, rounding
-  # hides its part in the range too early: that part is found first.
+  # hides its part in the range too early: that part is found first. If it is
+  # only rounding that is out of it, the part is what was solved for.
   def solve(carry):
     right, count = carry
     v, is_solved = _conjugate_residuals(scaled, right)
-    is_first = count == 0
-    v = optax.tree.where(is_first & ~is_solved, scaled(b), v)
-    return v, count + jnp.where(is_first & is_solved, 3, 1)
+    part = scaled(v)
+    rest = optax.tree.sub(b, part)
+    is_close = dot(rest, rest) <= eps * dot(b, b)
+    is_first = count == 3
+    right = optax.tree.where(is_close, part, scaled(b))
+    left = jnp.where(is_solved, 0, jnp.where(is_close, 1, 2))
+    v = optax.tree.where(is_first & ~is_solved, right, v)
+    return v, jnp.where(is_first, left, count - 1)
 
-  v, _ = jax.lax.while_loop(lambda carry: carry[1] < 3, solve, (b, 0))
-  return scale(v)
+  v, _ = jax.lax.while_loop(lambda carry: carry[1] > 0, solve, (b, 3))
+  return scale([u * jnp.asarray(size, u.dtype) for u in v])
+
+
+def _normalize(b):
+  """Makes the largest element 1: squares of others may be 0, or infinite."""
+  size = _largest(b)
+  size = jnp.where(size > 0, size, 1)
+  return [jnp.asarray(u / size, u.dtype) for u in b], size
 
 
 def _conjugate_residuals(matvec, b):
@@ -702,15 +717,12 @@ def _conjugate_residuals(matvec, b):
   dot: Any = optax.tree.vdot
   eps = jnp.finfo(jnp.result_type(*jax.tree.leaves(b))).eps
   limit = 10 * optax.tree.size(b)
-  # Squares of what is far from 1 would be 0, or infinite.
-  size = _largest(b)
-  size = jnp.where(size > 0, size, 1)
-  b = [jnp.asarray(u / size, u.dtype) for u in b]
+  b, size = _normalize(b)
 
   def add(u, size, v):  # Each array keeps its dtype.
     return optax.tree.cast_like(optax.tree.add_scale(u, size, v), u)
 
-  is_left = lambda r: dot(r, r) > eps**2 * dot(b, b)
+  is_left = lambda r, eps=eps**2: dot(r, r) > eps * dot(b, b)
   # Whether what is left is curved, beyond rounding.
   is_curved = lambda r, curved, largest: (
       curved > 4 * eps * jnp.sqrt(largest) * dot(r, r)
@@ -739,4 +751,5 @@ def _conjugate_residuals(matvec, b):
   # A loop that meets NaN ends, and its result is NaN.
   size += 0 * curved[0]
   v = [u * jnp.asarray(size, u.dtype) for u in v]
-  return v, is_curved(r, *curved) | ~is_left(r)
+  is_solved = ~is_left(r) | is_curved(r, *curved) & ~is_left(r, eps)
+  return v, is_solved

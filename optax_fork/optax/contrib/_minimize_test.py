@@ -717,6 +717,22 @@ class DerivativesTest(parameterized.TestCase):
         error = np.abs(slopes - wanted).max() / np.abs(wanted).max()
         self.assertLess(error, 1e-9 if is_double else 1e-3)
 
+  def test_of_redundant_params_are_as_exact_as_without(self):
+    """Only rounding of the right side is out of the range."""
+    rng = np.random.default_rng(0)
+    rows, _ = np.linalg.qr(rng.normal(size=(2000, 27)))
+    columns, _ = np.linalg.qr(rng.normal(size=(30, 30)))
+    x = np.float32(rows * np.geomspace(1 / 30, 1, 27) @ columns[3:])
+    dot = np.float32(rng.normal(size=2000))
+    run = lambda y: minimize(
+        lambda p, y: jnp.sum((x @ p - y) ** 2) / 2, jnp.zeros(30), y
+    ).params
+    slopes = jax.jvp(run, (jnp.zeros(2000),), (dot,))[1]
+    units = 1 / np.linalg.norm(x, axis=0)
+    wanted = units * (np.linalg.pinv(np.float64(x * units), 1e-5) @ dot)
+    error = np.abs(slopes - wanted).max() / np.abs(wanted).max()
+    self.assertLess(error, 3e-4)
+
   @parameterized.parameters(1e-34, 1e20)
   def test_of_any_size(self, size):
     """The square of one need not be a float32."""
