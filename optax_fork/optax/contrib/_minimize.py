@@ -682,8 +682,6 @@ def _solve_symmetric(curvature, matvec, b):
   ]
   scale = functools.partial(optax.tree.mul, units)
   scaled = lambda v: scale(matvec(scale(v)))
-  dot: Any = optax.tree.vdot
-  eps = jnp.finfo(jnp.result_type(*jax.tree.leaves(b))).eps
   b, size = _normalize(scale(b))
 
   # Where the right side is out of the range of a singular matrix, rounding
@@ -691,14 +689,10 @@ def _solve_symmetric(curvature, matvec, b):
   # only rounding that is out of it, the part is what was solved for.
   def solve(carry):
     right, count = carry
-    v, is_solved = _conjugate_residuals(scaled, right)
-    part = scaled(v)
-    rest = optax.tree.sub(b, part)
-    is_close = dot(rest, rest) <= eps * dot(b, b)
+    v, left = _conjugate_residuals(scaled, right)
     is_first = count == 3
-    right = optax.tree.where(is_close, part, scaled(b))
-    left = jnp.where(is_solved, 0, jnp.where(is_close, 1, 2))
-    v = optax.tree.where(is_first & ~is_solved, right, v)
+    part = scaled(optax.tree.where(left == 1, v, b))
+    v = optax.tree.where(is_first & (left > 0), part, v)
     return v, jnp.where(is_first, left, count - 1)
 
   v, _ = jax.lax.while_loop(lambda carry: carry[1] > 0, solve, (b, 3))
@@ -713,7 +707,7 @@ def _normalize(b):
 
 
 def _conjugate_residuals(matvec, b):
-  """Solves a symmetric system, and says whether it has a solution."""
+  """Solves a symmetric system, and says how many solves are left to do."""
   dot: Any = optax.tree.vdot
   eps = jnp.finfo(jnp.result_type(*jax.tree.leaves(b))).eps
   limit = 10 * optax.tree.size(b)
@@ -751,5 +745,5 @@ def _conjugate_residuals(matvec, b):
   # A loop that meets NaN ends, and its result is NaN.
   size += 0 * curved[0]
   v = [u * jnp.asarray(size, u.dtype) for u in v]
-  is_solved = ~is_left(r) | is_curved(r, *curved) & ~is_left(r, eps)
-  return v, is_solved
+  is_hidden = is_left(r) & ~is_curved(r, *curved)
+  return v, jnp.where(is_left(r, eps), 2, jnp.where(is_hidden, 1, 0))
