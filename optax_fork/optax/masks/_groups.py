@@ -92,7 +92,8 @@ class _Groups(_labels.Labels):
       gradients of what is frozen, calls the optimizer, and multiplies its
       updates. Its state is that of the optimizer, with room for what is frozen.
       ``init`` raises a ``ValueError`` as the table itself does, and if the
-      table has a decay that nothing uses.
+      table has a decay that nothing uses. So does ``update`` if the optimizer
+      searches.
 
     Raises:
       TypeError: If ``make_optimizer`` cannot be called like that.
@@ -131,6 +132,8 @@ class _Groups(_labels.Labels):
       return state
 
     def update_fn(updates, state, params=None, **extra_args):
+      if 'value_fn' in extra_args:
+        extra_args['value_fn'] = _refuse
       updates = _leaf_numbers.scale(trained, updates, params)
       updates, state = inner_update(updates, state, params, **extra_args)
       return _leaf_numbers.scale(lr_mult, updates, params), state
@@ -139,6 +142,15 @@ class _Groups(_labels.Labels):
 
   def __repr__(self):
     return self.show('groups', 'weight_decay', self.default.weight_decay)
+
+
+def _refuse(*_, **__):
+  raise ValueError(
+      'A search finds steps that a table of `masks.groups` would scale. Chain'
+      ' it behind, as in `optax.chain(groups.wrap(make_optimizer),'
+      ' optax.scale_by_zoom_linesearch(15))`. To freeze, use'
+      ' `optax.selective_transform`.'
+  )
 
 
 @dataclasses.dataclass(unsafe_hash=True)
@@ -192,10 +204,11 @@ def groups(
     for others, and if nothing uses the decays, ``init`` raises an error.
 
     Multipliers are right only if the updates are proportional to the learning
-    rate. Those of line searches are not, nor those of some optimizers, such as
-    :func:`optax.fromage` and :func:`optax.contrib.schedule_free`. These are
-    listed in docs/parameter-groups.md, and so are those that take the norm of a
-    whole stack where the multiplier is an array.
+    rate. Those of line searches are not, which is an error, nor those of some
+    optimizers, such as :func:`optax.fromage` and
+    :func:`optax.contrib.schedule_free`. These are listed in
+    docs/parameter-groups.md, and so are those that take the norm of a whole
+    stack where the multiplier is an array.
 
   Raises:
     ValueError: If a pattern is not a regular expression, if a row has another

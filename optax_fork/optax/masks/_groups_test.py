@@ -301,6 +301,17 @@ class GroupsTest(parameterized.TestCase):
     tx = optax.masks.groups({'a': {}}).wrap(make)
     _update(tx, {'a': jnp.ones(2)}, {'a': jnp.ones(2)})
 
+  def test_a_search_goes_behind(self):
+    solve = lambda tx: optax.contrib.minimize(
+        lambda p: p['a'] ** 2 + p['b'] ** 2, {'a': 3.0, 'b': 2.0}, solver=tx
+    )
+    wrap = optax.masks.groups({'a': {'lr_mult': 0.5}}).wrap
+    with self.assertRaisesRegex(ValueError, 'Chain it behind, as in'):
+      solve(wrap(lambda weight_decay: optax.lbfgs()))
+    search = optax.scale_by_zoom_linesearch(15)
+    found = solve(optax.chain(wrap(lambda weight_decay: optax.sgd(1)), search))
+    self.assertTrue(found.converged)
+
   def test_wrap_takes_a_function_of_the_decay(self):
     for given, message in (
         (optax.adamw(0.1), 'cannot call GradientTransformation'),
