@@ -180,8 +180,8 @@ def minimize(
       :func:`optax.contrib.lbfgsb`. Or another one with a line search, which may
       be wrapped, as in ``optax.masked(optax.lbfgs(), mask)``. Params that its
       search does not see stay as they are. It searches in each update, so not
-      under :class:`optax.MultiSteps`. In a chain, nothing should change the
-      gradient in front of the search, nor the updates behind it.
+      under :class:`optax.MultiSteps` or what skips updates. In a chain, nothing
+      should change the gradient in front of the search, nor the updates behind.
     gtol: the largest element of the gradient at which to stop.
     ftol: how much of itself the loss has to fall in ten steps, else it is flat.
       By default, it is the machine epsilon of the loss.
@@ -581,7 +581,7 @@ def _run(loss, x, whole, solver, bounds, stops, callback, is_kept):
 
 def _differentiate(solution, loss, primals, tangents):
   """Differentiates the minimum, by the implicit function theorem."""
-  _, _, bounds, consts = primals
+  _, start, bounds, consts = primals
   hidden_dots, _, *dots = tangents
   is_zero = lambda t: isinstance(t, jax.custom_derivatives.SymbolicZero)
   if not all(map(is_zero, jax.tree.leaves(hidden_dots, is_leaf=is_zero))):
@@ -618,14 +618,15 @@ def _differentiate(solution, loss, primals, tangents):
       for given in (bounds, bound_dots)
   )
   held, moved = [], []
-  for p, g, bent, limit, dots in zip(x, slopes, curvature, limits, limit_dots):
+  for p, old, g, bent, limit, dots in zip(
+      x, split_all(jax.tree.leaves(start)), slopes, curvature, limits,
+      limit_dots,
+  ):  # fmt: skip
     low, high = limit or (-jnp.inf, jnp.inf)
-    # At its bound, or a step of Newton's would take it there. Where rounding
-    # hides what a step changes, there is none.
-    eps = jnp.finfo(p.dtype).eps * jnp.abs(end.value)
-    is_bent = bent * jnp.maximum(jnp.abs(p), 1) ** 2 > eps
-    is_low = (p <= low) & (g >= 0) | is_bent & ((p - low) * bent < g)
-    is_high = (p >= high) & (g <= 0) | is_bent & ((p - high) * bent > g)
+    is_low, is_high = (
+        _is_held(gap, slope, bent, end.value, p, old)
+        for gap, slope in ((p - low, g), (high - p, -g))
+    )
     low, high = dots or (0, 0)
     held.append(is_low | is_high)
     dot = jnp.where(is_low, low, jnp.where(is_high, high, 0))
@@ -645,6 +646,26 @@ def _differentiate(solution, loss, primals, tangents):
   value_dot = jax.jvp(value_of, (x, consts), (dots, const_dots))[1]
   end_dots = jax.tree.map(zero, end)
   return end, end_dots._replace(params=join(dots), value=value_dot)
+
+
+def _is_held(gap, slope, bent, value, p, start):
+  """Whether params are at a bound, or a step of Newton's would take them there.
+
+  Args:
+    gap: how far the bound is.
+    slope: by how much the loss grows away from it.
+    bent: the curvature, infinite where it is not known.
+    value: the loss.
+    p: the params.
+    start: where they began. A sum of rounded numbers may lead next to a bound.
+  """
+  size = jnp.maximum(jnp.abs(p), 1) ** 2
+  eps = jnp.finfo(p.dtype).eps
+  # Where rounding hides what a step changes, there is none.
+  is_bent = (bent * size > eps * jnp.abs(value)) & jnp.isfinite(bent)
+  is_next = gap <= eps * jnp.maximum(jnp.abs(p), jnp.abs(start))
+  pull = jnp.where(is_bent, gap * bent, jnp.where(is_next, gap / size, jnp.inf))
+  return (gap <= 0) & (slope >= 0) | (pull < slope)
 
 
 def _diagonal(matvec, x):

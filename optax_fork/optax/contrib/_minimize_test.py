@@ -623,6 +623,17 @@ class DerivativesTest(parameterized.TestCase):
     found = jax.jacfwd(run)(0.3)
     np.testing.assert_allclose(found, [wanted, -wanted], atol=1e-5)
 
+  @parameterized.parameters(50, 150)
+  def test_of_params_that_end_next_to_a_bound(self, size):
+    """Rounding keeps them off it, and no curvature tells."""
+    low = np.random.default_rng(0).uniform(0.01, 0.9, size).astype(np.float32)
+    run = lambda lower: minimize(
+        lambda x: jnp.sum(jnp.log1p(x)), jnp.ones(size), lower=lower
+    ).params
+    found, dots = jax.jvp(run, (low,), (low,))
+    self.assertGreater(np.sum(found != low), 5)
+    np.testing.assert_array_equal(dots, low)
+
   def test_of_a_solve_inside_of_an_update(self):
     """The bounds are those of the solve, not of the call around it."""
     solver = contrib.lbfgsb(upper=1.0)
