@@ -469,9 +469,12 @@ def _are_out(x, bounds):
 
 
 def _projected_step(x, g, bounds):
+  """Gets the step along the gradient, as far as the bounds."""
+  # Of what is not added to a large param, nothing is rounded away.
   return _where_bounded(
-      lambda b, u, p: jnp.clip(p + u, *b) - p, bounds, [-q for q in g], x
-  )
+      lambda b, u, p: jnp.clip(u, b[0] - p, b[1] - p), bounds,
+      [-q for q in g], x,
+  )  # fmt: skip
 
 
 def _projected_norm(x, g, bounds, is_out):

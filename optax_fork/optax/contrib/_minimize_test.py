@@ -144,6 +144,15 @@ class MinimizeTest(parameterized.TestCase):
     again = minimize(_model_loss, found.params, lower=-9, upper=0.3)
     self.assertEqual(again.steps, 0)
 
+  def test_bound_that_is_far_changes_nothing(self):
+    """A gradient below the last place of a param is no small one."""
+    loss = lambda x: jnp.sum(((x - 1e6) / 1e3) ** 2)
+    found, free = (
+        minimize(loss, jnp.full(2, 1.02e6), lower=low)[:5] for low in (0, None)
+    )
+    np.testing.assert_array_equal(found[0], free[0])
+    self.assertEqual(found[1:], free[1:])
+
   def test_state_with_vectors(self):
     flat = optax.flatten(optax.lbfgs())
     found = minimize(_model_loss, _MODEL, solver=flat, gtol=1e-4)
