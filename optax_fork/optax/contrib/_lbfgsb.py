@@ -479,8 +479,13 @@ def _projected_step(x, g, bounds):
 
 def _projected_norm(x, g, bounds, is_out):
   """Gets the measure by which Byrd et al. stop (section 6)."""
-  norm = optax.tree.norm(_projected_step(x, g, bounds), ord=jnp.inf)
+  norm = _largest(_projected_step(x, g, bounds))
   return jnp.where(is_out, jnp.inf, norm)
+
+
+def _largest(tree):
+  """Gets the largest element, 0 if there are none."""
+  return jnp.maximum(optax.tree.norm(tree, ord=jnp.inf), 0)
 
 
 def _exact_update(pair, u, p):

@@ -31,6 +31,8 @@ import optax.tree
 
 # pylint: disable=protected-access
 
+_largest = _lbfgsb._largest
+
 _FLAT_STEPS = 10
 _MOST_SCALED = 100  # A product with the Hessian finds the curvature of one.
 
@@ -444,10 +446,6 @@ def _keep(state, value, grad):
   return jax.tree.map(put, state, is_leaf=_is_search)
 
 
-# Of no elements, it is 0.
-_largest = lambda tree: jnp.maximum(optax.tree.norm(tree, ord=jnp.inf), 0)
-
-
 def _read(c, search, was_finite):
   """Reads what a search has found, and whether it has failed."""
   trials, error = search.info[:2]
@@ -581,7 +579,7 @@ def _run(loss, x, whole, solver, bounds, stops, callback, is_kept):
 
 def _differentiate(solution, loss, primals, tangents):
   """Differentiates the minimum, by the implicit function theorem."""
-  _, start, bounds, consts = primals
+  _, _, bounds, consts = primals
   hidden_dots, _, *dots = tangents
   is_zero = lambda t: isinstance(t, jax.custom_derivatives.SymbolicZero)
   if not all(map(is_zero, jax.tree.leaves(hidden_dots, is_leaf=is_zero))):
@@ -618,13 +616,10 @@ def _differentiate(solution, loss, primals, tangents):
       for given in (bounds, bound_dots)
   )
   held, moved = [], []
-  for p, old, g, bent, limit, dots in zip(
-      x, split_all(jax.tree.leaves(start)), slopes, curvature, limits,
-      limit_dots,
-  ):  # fmt: skip
+  for p, g, bent, limit, dots in zip(x, slopes, curvature, limits, limit_dots):
     low, high = limit or (-jnp.inf, jnp.inf)
     is_low, is_high = (
-        _is_held(gap, slope, bent, end.value, p, old)
+        _is_held(gap, slope, bent, end.value, p)
         for gap, slope in ((p - low, g), (high - p, -g))
     )
     low, high = dots or (0, 0)
@@ -648,31 +643,33 @@ def _differentiate(solution, loss, primals, tangents):
   return end, end_dots._replace(params=join(dots), value=value_dot)
 
 
-def _is_held(gap, slope, bent, value, p, start):
+def _is_held(gap, slope, bent, value, p):
   """Whether params are at a bound, or a step of Newton's would take them there.
 
   Args:
-    gap: how far the bound is.
+    gap: how far the bound is. Rounding may leave params next to it.
     slope: by how much the loss grows away from it.
-    bent: the curvature, infinite where it is not known.
+    bent: the curvature.
     value: the loss.
     p: the params.
-    start: where they began. A sum of rounded numbers may lead next to a bound.
   """
-  size = jnp.maximum(jnp.abs(p), 1) ** 2
-  eps = jnp.finfo(p.dtype).eps
-  # Where rounding hides what a step changes, there is none.
-  is_bent = (bent * size > eps * jnp.abs(value)) & jnp.isfinite(bent)
-  is_next = gap <= eps * jnp.maximum(jnp.abs(p), jnp.abs(start))
-  pull = jnp.where(is_bent, gap * bent, jnp.where(is_next, gap / size, jnp.inf))
+  size = jnp.maximum(jnp.abs(p), 1)
+  hidden = jnp.finfo(p.dtype).eps * jnp.abs(value)
+  # Where rounding hides what a step changes, or the loss curves down, nothing
+  # holds params beside the bound but a slope that rounding makes.
+  is_bent = bent * size**2 > hidden
+  pull = jnp.where(is_bent, gap * bent, jnp.maximum(gap / size, hidden) / size)
   return (gap <= 0) & (slope >= 0) | (pull < slope)
 
 
 def _diagonal(matvec, x):
-  """Gets the diagonal of a matrix, or infinity where that is too much work."""
+  """Gets the diagonal of a matrix, or its norm where that is too much work."""
   ends = np.cumsum([p.size for p in x])
   if ends[-1] > _MOST_SCALED:
-    return [jnp.full_like(p, jnp.inf) for p in x]
+    start = _normalize([jnp.cos(p + n) for n, p in enumerate(x)])
+    multiply = lambda _, found: _normalize(matvec(found[0]))
+    size = jax.lax.stop_gradient(jax.lax.fori_loop(0, 10, multiply, start)[1])
+    return [jnp.asarray(size, p.dtype) + jnp.zeros_like(p) for p in x]
   places = [e - p.size + np.arange(p.size).reshape(p.shape)
             for p, e in zip(x, ends)]  # fmt: skip
 
@@ -690,7 +687,7 @@ def _solve_symmetric(curvature, matvec, b):
   """Solves a symmetric system, in the least squares where it is singular.
 
   Args:
-    curvature: its diagonal, infinite where it is not known.
+    curvature: its diagonal, or its norm for all.
     matvec: multiplies by the matrix.
     b: the right side.
 

@@ -193,8 +193,9 @@ class MinimizeTest(parameterized.TestCase):
     self.assertTrue(all(isinstance(y, float) for y in settings))
 
   def test_no_elements_and_a_constant(self):
-    run = lambda x: minimize(jnp.sum, x)
-    self.assertEqual(run(jnp.zeros(0)).grad_norm, 0)
+    run = lambda x, lower=None: minimize(jnp.sum, x, lower=lower)
+    for lower in None, 0:
+      self.assertEqual(run(jnp.zeros(0), lower).grad_norm, 0)
     self.assertEqual(minimize(lambda x: 3.0, jnp.zeros(2)).value, 3)
     found = jax.eval_shape(run, jnp.zeros(0))
     self.assertIn('ShapeDtypeStruct', repr(found))  # It can be printed.

@@ -132,7 +132,7 @@ class _Groups(_labels.Labels):
       return state
 
     def update_fn(updates, state, params=None, **extra_args):
-      if 'value_fn' in extra_args:
+      if callable(extra_args.get('value_fn')):
         extra_args['value_fn'] = _refuse
       updates = _leaf_numbers.scale(trained, updates, params)
       updates, state = inner_update(updates, state, params, **extra_args)
@@ -146,8 +146,9 @@ class _Groups(_labels.Labels):
 
 def _refuse(*_, **__):
   raise ValueError(
-      'A search finds steps that a table of `masks.groups` would scale. Chain'
-      ' it behind, as in `optax.chain(groups.wrap(make_optimizer),'
+      'What calls `value_fn`, as a search does, finds steps that the table of'
+      ' `masks.groups` around it would scale. Chain it behind, as in'
+      ' `optax.chain(groups.wrap(make_optimizer),'
       ' optax.scale_by_zoom_linesearch(15))`. To freeze, use'
       ' `optax.selective_transform`.'
   )
