@@ -609,14 +609,18 @@ def _differentiate(solution, loss, primals, tangents):
   x = split_all(leaves)
   slopes, bend = jax.linearize(jax.grad(value_of), x, consts)
   no_dots = jax.tree.map(zero, consts)
-  curvature = _diagonal(lambda v: bend(v, no_dots), x)
+  bend_params = lambda v: bend(v, no_dots)
+  curvature = _diagonal(bend_params, x)
   no_bounds = [None] * len(leaves)
   limits, limit_dots = (
       [b for p, b in zip(leaves, given or no_bounds) for _ in split(p)]
       for given in (bounds, bound_dots)
   )
+  bents = curvature
+  if bounds is not None and optax.tree.size(x) > _MOST_SCALED:
+    bents = _curvature_to_bounds(bend_params, x, slopes, limits)
   held, moved = [], []
-  for p, g, bent, limit, dots in zip(x, slopes, curvature, limits, limit_dots):
+  for p, g, bent, limit, dots in zip(x, slopes, bents, limits, limit_dots):
     low, high = limit or (-jnp.inf, jnp.inf)
     is_low, is_high = (
         _is_held(gap, slope, bent, end.value, p)
@@ -634,7 +638,7 @@ def _differentiate(solution, loss, primals, tangents):
   zeros = optax.tree.zeros_like(x)
   right = choose(zeros, optax.tree.scale(-1, bend(moved, const_dots)))
   free_dots = jax.lax.custom_linear_solve(
-      lambda v: choose(v, bend(choose(zeros, v), no_dots)), tie(right),
+      lambda v: choose(v, bend_params(choose(zeros, v))), tie(right),
       functools.partial(_solve_symmetric, curvature), symmetric=True,
   )  # fmt: skip
   dots = optax.tree.add(tie(free_dots), moved)
@@ -649,7 +653,7 @@ def _is_held(gap, slope, bent, value, p):
   Args:
     gap: how far the bound is. Rounding may leave params next to it.
     slope: by how much the loss grows away from it.
-    bent: the curvature.
+    bent: the curvature on the way there.
     value: the loss.
     p: the params.
   """
@@ -662,14 +666,25 @@ def _is_held(gap, slope, bent, value, p):
   return (gap <= 0) & (slope >= 0) | (pull < slope)
 
 
+def _curvature_to_bounds(matvec, x, slopes, limits):
+  """Gets the curvature of each param, if all go to the bounds that are near."""
+
+  def way(p, slope, limit):
+    low, high = limit or (-jnp.inf, jnp.inf)
+    gap = jnp.where(slope > 0, low, high) - p
+    near = jnp.abs(slope) * jnp.maximum(jnp.abs(p), 1) ** 2
+    return jnp.where(jnp.abs(gap) < near, gap, 0).astype(p.dtype)
+
+  ways = list(map(way, x, slopes, limits))
+  pairs = zip(matvec(ways), ways)
+  return [jnp.where(gap != 0, bent / gap, jnp.inf) for bent, gap in pairs]
+
+
 def _diagonal(matvec, x):
-  """Gets the diagonal of a matrix, or its norm where that is too much work."""
+  """Gets the diagonal of a matrix, or infinity where that is too much work."""
   ends = np.cumsum([p.size for p in x])
   if ends[-1] > _MOST_SCALED:
-    start = _normalize([jnp.cos(p + n) for n, p in enumerate(x)])
-    multiply = lambda _, found: _normalize(matvec(found[0]))
-    size = jax.lax.stop_gradient(jax.lax.fori_loop(0, 10, multiply, start)[1])
-    return [jnp.asarray(size, p.dtype) + jnp.zeros_like(p) for p in x]
+    return [jnp.full_like(p, jnp.inf) for p in x]
   places = [e - p.size + np.arange(p.size).reshape(p.shape)
             for p, e in zip(x, ends)]  # fmt: skip
 
@@ -687,7 +702,7 @@ def _solve_symmetric(curvature, matvec, b):
   """Solves a symmetric system, in the least squares where it is singular.
 
   Args:
-    curvature: its diagonal, or its norm for all.
+    curvature: its diagonal, infinite where it is not known.
     matvec: multiplies by the matrix.
     b: the right side.
 

@@ -635,11 +635,13 @@ class DerivativesTest(parameterized.TestCase):
 
   @parameterized.parameters(50, 150)
   def test_of_params_that_end_next_to_a_bound(self, size):
-    """Rounding keeps them off it, and no curvature tells."""
+    """Rounding keeps them off it, and no curvature of theirs tells."""
     low = np.random.default_rng(0).uniform(0.01, 0.9, size).astype(np.float32)
-    run = lambda lower: minimize(
-        lambda x: jnp.sum(jnp.log1p(x)), jnp.ones(size), lower=lower
-    ).params
+    run = lambda low: minimize(
+        lambda p: jnp.sum(jnp.sqrt(p['x'] ** 2 + 1)) / 10
+        + 5e5 * (p['y'] - 0.5) ** 2,
+        {'x': jnp.ones(size), 'y': 1.0}, lower={'x': low, 'y': None},
+    ).params['x']  # fmt: skip
     found, dots = jax.jvp(run, (low,), (low,))
     self.assertGreater(np.sum(found != low), 5)
     np.testing.assert_array_equal(dots, low)
