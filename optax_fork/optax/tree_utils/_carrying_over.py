@@ -212,7 +212,9 @@ def _is_another(path: Any, old: Any, new: Any) -> ValueError:
       ' give the old state the structure of the new one:'
       ' `jax.tree.unflatten(jax.tree.structure(new), jax.tree.leaves(old))`.'
   )
-  if type(old) in (list, dict) and type(new) is not type(old):
+  lost = _state_names.is_state(new) > _state_names.is_state(old)
+  differs = type(new) is not type(old)
+  if type(old) in (list, dict) and (differs or old and lost):
     why = (
         'as if it was restored without a target. Give one,'
         ' `optimizer.init(params)`, or take its leaves by name: `take` of'

@@ -326,10 +326,12 @@ class ErrorsTest(parameterized.TestCase):
   def test_state_that_was_restored_without_its_classes(self, restore):
     state = optax.chain(_ADAM, _accumulate(_Momentum)).init(_BOTH)
     state = *state[0], state[1]
-    with self.assertRaisesRegex(
-        ValueError, r'as if it was restored without a target.*`optimizer.init'
-    ):
-      optax.tree.carry_over(restore(state), state)
+    several = lambda state: {'first': state, 'second': state}
+    for wrap in lambda state: state, several:
+      with self.assertRaisesRegex(
+          ValueError, r'as if it was restored without a target.*`optimizer.init'
+      ):
+        optax.tree.carry_over(wrap(restore(state)), wrap(state))
 
   def test_states_of_nnx(self):
     state = nnx.State({'mu': {'value': 1}})
