@@ -618,7 +618,7 @@ def _differentiate(solution, loss, primals, tangents):
   )
   bents = curvature
   if bounds is not None and optax.tree.size(x) > _MOST_SCALED:
-    bents = _curvature_to_bounds(bend_params, x, slopes, limits)
+    bents = _row_sizes(bend_params, x)
   held, moved = [], []
   for p, g, bent, limit, dots in zip(x, slopes, bents, limits, limit_dots):
     low, high = limit or (-jnp.inf, jnp.inf)
@@ -666,18 +666,16 @@ def _is_held(gap, slope, bent, value, p):
   return (gap <= 0) & (slope >= 0) | (pull < slope)
 
 
-def _curvature_to_bounds(matvec, x, slopes, limits):
-  """Gets the curvature of each param, if all go to the bounds that are near."""
+def _row_sizes(matvec, x):
+  """Estimates how large each row of a matrix is, in units of the params."""
+  units = [jnp.maximum(jnp.abs(p), 1) for p in x]
 
-  def way(p, slope, limit):
-    low, high = limit or (-jnp.inf, jnp.inf)
-    gap = jnp.where(slope > 0, low, high) - p
-    near = jnp.abs(slope) * jnp.maximum(jnp.abs(p), 1) ** 2
-    return jnp.where(jnp.abs(gap) < near, gap, 0).astype(p.dtype)
+  def sizes(key):
+    found = matvec(optax.tree.mul(units, optax.tree.random_like(key, x)))
+    return [jnp.abs(u / unit) for u, unit in zip(found, units)]
 
-  ways = list(map(way, x, slopes, limits))
-  pairs = zip(matvec(ways), ways)
-  return [jnp.where(gap != 0, bent / gap, jnp.inf) for bent, gap in pairs]
+  tries = jax.lax.map(sizes, jax.random.split(jax.random.key(0), 8))
+  return [jnp.max(found, axis=0) for found in tries]
 
 
 def _diagonal(matvec, x):

@@ -646,6 +646,16 @@ class DerivativesTest(parameterized.TestCase):
     self.assertGreater(np.sum(found != low), 5)
     np.testing.assert_array_equal(dots, low)
 
+  def test_of_many_params_between_far_bounds(self):
+    """What moves with others is no less curved."""
+    mean = 300 + 4 * jnp.sin(jnp.arange(150) / 5)
+    run = lambda mean: minimize(
+        lambda x: jnp.sum(jnp.diff(x) ** 2) + jnp.sum((x - mean) ** 2) / 10,
+        jnp.full(150, 300.0), lower=297.5, upper=302.5, gtol=1e-3,
+    ).params  # fmt: skip
+    found, dots = jax.jvp(run, (mean,), (jnp.ones(150),))
+    np.testing.assert_array_equal(dots != 0, abs(found - 300) < 2.499)
+
   def test_of_a_solve_inside_of_an_update(self):
     """The bounds are those of the solve, not of the call around it."""
     solver = contrib.lbfgsb(upper=1.0)
