@@ -37,7 +37,7 @@ class LBFGSBState(NamedTuple):
 
   Attributes:
     projected_grad_norm: largest element of the projected gradient at the new
-      params, ``clip(params - grad, lower, upper) - params``.
+      params: of the gradient, with 0 where a param at its bound is pushed out.
     memory: state of :func:`optax.scale_by_lbfgs`. Its count is that of steps
       since the memory was last emptied.
     learning_rate: step size along the projected path, 0 if the search failed.
@@ -136,6 +136,10 @@ def lbfgsb(
   References:
     Bertsekas, `Projected Newton Methods for Optimization Problems with Simple
     Constraints <https://doi.org/10.1137/0320018>`_, 1982
+
+    Calamai and Moré, `Projected gradient methods for linearly constrained
+    problems <https://doi.org/10.1007/BF02592073>`_, 1987, whose measure is
+    ``projected_grad_norm``
 
     Byrd et al., `A Limited Memory Algorithm for Bound Constrained Optimization
     <https://doi.org/10.1137/0916069>`_, 1995, whose first step this one takes
@@ -478,8 +482,12 @@ def _projected_step(x, g, bounds):
 
 
 def _projected_norm(x, g, bounds, is_out):
-  """Gets the measure by which Byrd et al. stop (section 6)."""
-  norm = _largest(_projected_step(x, g, bounds))
+  """Gets the measure by which Calamai and Moré stop."""
+
+  def inwards(b, q, p):
+    return jnp.where((q > 0) & (p <= b[0]) | (q < 0) & (p >= b[1]), 0, q)
+
+  norm = _largest(_where_bounded(inwards, bounds, g, x))
   return jnp.where(is_out, jnp.inf, norm)
 
 

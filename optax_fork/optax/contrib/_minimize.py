@@ -64,8 +64,8 @@ class MinimizeResult(NamedTuple):
     params: the params, as they were given, with what was trained replaced.
     value: the loss at these params.
     aux: the auxiliary output at these params, None without ``has_aux``.
-    grad_norm: the largest element of the gradient, with bounds of the projected
-      gradient, ``clip(params - grad, lower, upper) - params``.
+    grad_norm: the largest element of the gradient, 0 for a param at its bound
+      that is pushed out.
     steps: number of steps.
     evaluations: number of evaluations of the loss, with or without gradient.
     status: why it stopped, a number of :class:`MinimizeStatus`.
@@ -140,9 +140,9 @@ def minimize(
   The solve stops for the first of these reasons, and ``result.status`` names
   it:
 
-  - ``SMALL_GRADIENT``: :math:`\max_i |g_i| \leq` ``gtol``. With bounds,
-    :math:`g` is the projected gradient, ``clip(params - grad, lower, upper) -
-    params``. A start may be good enough: then ``steps`` is 0.
+  - ``SMALL_GRADIENT``: :math:`\max_i |g_i| \leq` ``gtol``, where a param at its
+    bound that is pushed out counts as 0. A start may be good enough: then
+    ``steps`` is 0.
   - ``FLAT``: in ten steps in a row, the least loss so far fell by at most
     ``ftol * abs(loss)``, and the slope along half of them lessened, or was less
     than rounding leaves of it at a minimum. There, the largest gradient times
@@ -162,12 +162,13 @@ def minimize(
   Derivatives of the result are those of the minimum, by the implicit function
   theorem: of ``params``, ``value`` and ``aux`` by the arguments of the loss,
   what it closes over, ``lower`` and ``upper``, in forward and reverse mode.
-  They are 0 by the start of what is trained. Params at a bound move with
-  the bound only. The formula holds where the gradient is small. Elsewhere you
-  get what it gives at ``result.params``. If the Hessian of the free params is
-  singular, you get the least of the derivatives that keep the gradient small,
-  or that change it least, each param in a unit of its own if there are at most
-  100. A curvature below 4 machine epsilons of the largest may count as 0.
+  They are 0 by the start of what is trained. Params that are pushed out at
+  their bound move with it only. The formula holds where the gradient is small.
+  Elsewhere you get what it gives at ``result.params``. If the Hessian of the
+  free params is singular, you get the least of the derivatives that keep the
+  gradient small, or that change it least, each param in a unit of its own if
+  there are at most 100. A curvature below 4 machine epsilons of the largest may
+  count as 0.
 
   Args:
     fun: the loss, ``fun(params, *args, **kwargs)``, which returns a scalar.
@@ -610,22 +611,15 @@ def _differentiate(solution, loss, primals, tangents):
   slopes, bend = jax.linearize(jax.grad(value_of), x, consts)
   no_dots = jax.tree.map(zero, consts)
   bend_params = lambda v: bend(v, no_dots)
-  curvature = _diagonal(bend_params, x)
   no_bounds = [None] * len(leaves)
   limits, limit_dots = (
       [b for p, b in zip(leaves, given or no_bounds) for _ in split(p)]
       for given in (bounds, bound_dots)
   )
-  bents = curvature
-  if bounds is not None and optax.tree.size(x) > _MOST_SCALED:
-    bents = _row_sizes(bend_params, x)
   held, moved = [], []
-  for p, g, bent, limit, dots in zip(x, slopes, bents, limits, limit_dots):
+  for p, g, limit, dots in zip(x, slopes, limits, limit_dots):
     low, high = limit or (-jnp.inf, jnp.inf)
-    is_low, is_high = (
-        _is_held(gap, slope, bent, end.value, p)
-        for gap, slope in ((p - low, g), (high - p, -g))
-    )
+    is_low, is_high = (p <= low) & (g >= 0), (p >= high) & (g <= 0)
     low, high = dots or (0, 0)
     held.append(is_low | is_high)
     dot = jnp.where(is_low, low, jnp.where(is_high, high, 0))
@@ -639,43 +633,13 @@ def _differentiate(solution, loss, primals, tangents):
   right = choose(zeros, optax.tree.scale(-1, bend(moved, const_dots)))
   free_dots = jax.lax.custom_linear_solve(
       lambda v: choose(v, bend_params(choose(zeros, v))), tie(right),
-      functools.partial(_solve_symmetric, curvature), symmetric=True,
+      functools.partial(_solve_symmetric, _diagonal(bend_params, x)),
+      symmetric=True,
   )  # fmt: skip
   dots = optax.tree.add(tie(free_dots), moved)
   value_dot = jax.jvp(value_of, (x, consts), (dots, const_dots))[1]
   end_dots = jax.tree.map(zero, end)
   return end, end_dots._replace(params=join(dots), value=value_dot)
-
-
-def _is_held(gap, slope, bent, value, p):
-  """Whether params are at a bound, or a step of Newton's would take them there.
-
-  Args:
-    gap: how far the bound is. Rounding may leave params next to it.
-    slope: by how much the loss grows away from it.
-    bent: the curvature on the way there.
-    value: the loss.
-    p: the params.
-  """
-  size = jnp.maximum(jnp.abs(p), 1)
-  hidden = jnp.finfo(p.dtype).eps * jnp.abs(value)
-  # Where rounding hides what a step changes, or the loss curves down, nothing
-  # holds params beside the bound but a slope that rounding makes.
-  is_bent = bent * size**2 > hidden
-  pull = jnp.where(is_bent, gap * bent, jnp.maximum(gap / size, hidden) / size)
-  return (gap <= 0) & (slope >= 0) | (pull < slope)
-
-
-def _row_sizes(matvec, x):
-  """Estimates how large each row of a matrix is, in units of the params."""
-  units = [jnp.maximum(jnp.abs(p), 1) for p in x]
-
-  def sizes(key):
-    found = matvec(optax.tree.mul(units, optax.tree.random_like(key, x)))
-    return [jnp.abs(u / unit) for u, unit in zip(found, units)]
-
-  tries = jax.lax.map(sizes, jax.random.split(jax.random.key(0), 8))
-  return [jnp.max(found, axis=0) for found in tries]
 
 
 def _diagonal(matvec, x):
