@@ -776,19 +776,3 @@ class DerivativesTest(parameterized.TestCase):
     loss = lambda x, y: jnp.sum(jnp.cosh(x - y))
     run = lambda y: size * minimize(loss, jnp.zeros(()), y).params
     np.testing.assert_allclose(jax.grad(run)(2.0) / size, 1, rtol=1e-5)
-
-  def test_rounding_holds_nothing(self):
-    """The loss does not depend on `b`, but for rounding."""
-
-    def loss(params, target):
-      m, b = params
-      z = jnp.array([1.0, 2.0, 3.0]) + b
-      line = m * (z - z.mean()) - target * jnp.array([-1.0, 0.0, 1.0])
-      return (m - target) ** 2 + jnp.sum(line**2)
-
-    def run(lower, upper):
-      start = jnp.array([1.0, 0.7])
-      return minimize(loss, start, 1.7, lower=lower, upper=upper).params
-
-    slopes = jax.jacfwd(run, (0, 1))(0.0, 50.0)
-    np.testing.assert_allclose(slopes, np.zeros((2, 2)), atol=1e-6)
