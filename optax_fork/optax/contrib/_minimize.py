@@ -347,10 +347,13 @@ def _solve(static, data, gtol, ftol, max_steps):
 
   run, hidden = _hoist(run, x, bounds, consts)
   solution = jax.custom_jvp(run)
+  # Without, a `scan` drops the rule in second derivatives.
+  save = jax.checkpoint_policies.everything_saveable
+  solve = jax.checkpoint(solution, prevent_cse=False, policy=save)
   solution.defjvp(
-      functools.partial(_differentiate, solution, loss), symbolic_zeros=True
+      functools.partial(_differentiate, solve, loss), symbolic_zeros=True
   )
-  result = solution(hidden, x, bounds, consts)
+  result = solve(hidden, x, bounds, consts)
   aux = loss(consts, result.params)[1] if has_aux else None
   evaluations = result.evaluations + int(has_aux)
   return result._replace(aux=aux, evaluations=evaluations)

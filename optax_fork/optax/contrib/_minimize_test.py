@@ -592,15 +592,17 @@ class DerivativesTest(parameterized.TestCase):
     np.testing.assert_allclose(slopes['b'], 0.0, atol=1e-6)
 
   def test_second(self):
-    run = lambda y: minimize(
-        lambda x: (x - y) ** 2 + x**4 / 4, jnp.asarray(3.0), gtol=1e-6
+    """Also of a solve that starts where it ends, in a `scan`."""
+    solve = lambda y, x: minimize(
+        lambda x: (x - y) ** 2 + x**4 / 4, x, gtol=1e-6
     ).params
+    run = lambda y: solve(y, jnp.asarray(3.0))
     x = run(2.0)
+    again = lambda y: jax.lax.map(lambda x: solve(y, x), x[None])[0]
     first = 2 / (2 + 3 * x**2)
     np.testing.assert_allclose(jax.grad(run)(2.0), first, rtol=1e-4)
-    np.testing.assert_allclose(
-        jax.grad(jax.grad(run))(2.0), -3 * x * first**3, rtol=1e-3
-    )
+    for second in jax.grad(jax.grad(run)), jax.hessian(again):
+      np.testing.assert_allclose(second(2.0), -3 * x * first**3, rtol=1e-3)
 
   @parameterized.parameters((50.0, False), (1e4, True))
   def test_of_params_of_different_sizes(self, size, is_double):
