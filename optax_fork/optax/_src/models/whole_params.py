@@ -91,15 +91,17 @@ class FlatParams:
       The params that an optimizer that runs was given, the outermost that has
       all leaves of these at their places. If there is none, since a wrapper
       that compiles or copies has other leaves, the outermost where they fit,
-      with these in their places; or these, if no part of them is hidden. Beside
-      them the position of each leaf in them, and anything for holes.
+      with these in their places; or these, if no part of them is hidden, or
+      they have another structure. Beside them the position of each leaf in
+      them, and anything for holes.
     """
-    found = []
+    found, is_made = [], False
     for whole in calls():
       tree = whole.treedef.unflatten(range(len(whole.leaves)))
       places = views.subtrees_at(self.treedef, tree)
       is_hidden = whole.params is None or not whole.is_whole
       if is_hidden or places is None:
+        is_made |= not is_hidden
         continue
       # A part has the leaves of the whole, or holes.
       own = [x for x in zip(places, self.leaves) if not views.is_hole(x[1])]
@@ -109,6 +111,8 @@ class FlatParams:
         return whole, places
       found.append((whole, dict(own), places))
     if self.is_whole or not found:
+      # What was made of the whole has no more that could be looked for.
+      self.is_whole |= is_made and not all(map(views.is_hole, self.leaves))
       return self, list(range(len(self.leaves)))
     whole, own, places = found[0]
     leaves = [own.get(n, x) for n, x in enumerate(whole.leaves)]

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests for choices that are made from all params, and checked."""
 
+import contextlib
 import dataclasses
 
 from absl.testing import parameterized
@@ -106,6 +107,16 @@ class FlatParamsTest(parameterized.TestCase):
     for leaves in (bounded, masked):
       self.assertEqual([x.tolist() for x in leaves], expected)
       self.assertEqual({x.dtype for x in leaves}, {dtype})
+
+  def test_what_is_not_in_a_tree_of_another_structure(self):
+    """It is an error there, too, where a mask hides a part of the tree."""
+    error = self.assertRaisesRegex(ValueError, "'w' fully.*'w/imaginary'")
+    for path, is_in in ('w/real', contextlib.nullcontext()), ('w', error):
+      tx = optax.masked(optax.identity(), masks.by_path(path))
+      tx = contrib.split_real_and_imaginary(tx)
+      tx = optax.partition({0: tx, 1: optax.sgd(1.0)}, {'w': 0, 'x': 1})
+      with is_in:
+        tx.init({'w': jnp.ones(1, complex), 'x': jnp.ones(1)})
 
   def test_bounds_are_matched_by_position(self):
     """The children of a node may have one key."""
