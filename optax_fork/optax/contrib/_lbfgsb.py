@@ -149,8 +149,9 @@ def lbfgsb(
     point inside, and searches nothing: ``projected_grad_norm`` and ``value``
     are infinite then, and ``decrease_error`` is 0. Where no update leads from a
     param to its bound in one rounded sum, as from 1 to 1e-6, the param is next
-    to the bound, inside if there is room, and on it a step later. An infinite
-    param cannot be moved, so it stays, as after a failed search.
+    to the bound, inside if there is room, and on it a step later. If rounding
+    hides what that changes, this step, too, does not know the value. An
+    infinite param cannot be moved, so it stays, as after a failed search.
 
   .. note::
     If a search finds no decrease, the value is NaN or a gradient is not finite,
@@ -257,6 +258,7 @@ def _search(path, evaluate, start, one, max_steps):
   """
   init, step, is_going_on = linesearch.zoom_linesearch(max_steps, has_aux=True)
   value, grad = start
+  slopes = grad[0]
   was_outside = _are_out(path.x, path.bounds)
   slope = path.slope(grad[0], 0.0)
   is_known = jnp.isfinite(slope)
@@ -281,17 +283,21 @@ def _search(path, evaluate, start, one, max_steps):
       has_found, (end.stepsize, end.value, end.grad[1]), (0.0, value, grad)
   )
   updates = path.step_to(step_size)
+  # Rounding may keep a param next to its bound, and hide what a step changes.
+  onto = _where_bounded(_step_onto, path.bounds, updates, slopes, path.x)
+  is_next = ~was_outside & is_known & ~_is_any(u != 0 for u in updates)
+  updates = optax.tree.where(is_next, onto, updates)
+  is_unknown = was_outside | is_next & _is_any(u != 0 for u in updates)
   x = [p + u for p, u in zip(path.x, updates)]
-  norm = _projected_norm(x, grad[0], path.bounds, was_outside)
-  value = jnp.where(was_outside, jnp.inf, value)
+  norm = _projected_norm(x, grad[0], path.bounds, is_unknown)
+  value = jnp.where(is_unknown, jnp.inf, value)
   # A step that only moves params inside does not count as a failed search, even
   # if it ends next to equal bounds. It fails if a param cannot move.
-  stays = [
-      jnp.any(_is_out(p, b) & (u == 0))
+  stays = _is_any(
+      _is_out(p, b) & (u == 0)
       for p, u, b in zip(path.x, updates, path.bounds) if b
-  ]  # fmt: skip
-  comes_in = was_outside & ~jnp.any(jnp.asarray(stays))
-  info = optax.tree.where(comes_in, (0, 0.0, 0.0), (
+  )  # fmt: skip
+  info = optax.tree.where(is_unknown & ~stays, (end.count, 0.0, 0.0), (
       end.count, end.decrease_error, end.curvature_error
   ))
   info = linesearch.ZoomLinesearchInfo(*info)
@@ -450,8 +456,7 @@ def _get_limit(bound, default, place, leaf):
   found = limit.astype(to_compare)
   is_out = found > given if default > 0 else found < given
   # JAX has no derivative of `nextafter`: it is that of what is moved.
-  end = jnp.asarray(-default, dtype)
-  inwards = jax.custom_jvp(lambda limit: jnp.nextafter(limit, end))
+  inwards = jax.custom_jvp(lambda limit: jnp.nextafter(limit, -default))
   inwards.defjvp(lambda primals, dots: (inwards(*primals), *dots))
   return jnp.where(is_out, inwards(limit), limit)
 
@@ -467,9 +472,12 @@ def _is_out(p, pair):
   return (p < pair[0]) | (p > pair[1])
 
 
+def _is_any(arrays):
+  return jnp.any(jnp.asarray([jnp.any(x) for x in arrays]))
+
+
 def _are_out(x, bounds):
-  is_out = [jnp.any(_is_out(p, b)) for p, b in zip(x, bounds) if b]
-  return jnp.any(jnp.asarray(is_out))
+  return _is_any(_is_out(p, b) for p, b in zip(x, bounds) if b)
 
 
 def _projected_step(x, g, bounds):
@@ -479,6 +487,14 @@ def _projected_step(x, g, bounds):
       lambda b, u, p: jnp.clip(u, b[0] - p, b[1] - p), bounds,
       [-q for q in g], x,
   )  # fmt: skip
+
+
+def _step_onto(pair, u, q, p):
+  """Gets the update onto a bound that a param is next to and is pushed to."""
+  near = jnp.finfo(p.dtype).eps ** 0.75 * jnp.abs(p)
+  low, high = p - pair[0], pair[1] - p
+  u = jnp.where((q > 0) & (low < near), -low, u)
+  return jnp.where((q < 0) & (high < near), high, u)
 
 
 def _projected_norm(x, g, bounds, is_out):

@@ -346,14 +346,14 @@ def _solve(static, data, gtol, ftol, max_steps):
     return _run(value, x, whole, solver, bounds, stops, callback, is_kept)
 
   run, hidden = _hoist(run, x, bounds, consts)
-  solution = jax.custom_jvp(run)
-  # Without, a `scan` drops the rule in second derivatives.
+  # A `scan` drops the rule in second derivatives, and keeps the one inside.
+  ruled = jax.custom_jvp(run)
   save = jax.checkpoint_policies.everything_saveable
-  solve = jax.checkpoint(solution, prevent_cse=False, policy=save)
-  solution.defjvp(
-      functools.partial(_differentiate, solve, loss), symbolic_zeros=True
-  )
-  result = solve(hidden, x, bounds, consts)
+  solution = jax.custom_jvp(jax.checkpoint(ruled, policy=save))
+  rule = functools.partial(_differentiate, solution, loss)
+  ruled.defjvp(rule, symbolic_zeros=True)
+  solution.defjvp(rule, symbolic_zeros=True)
+  result = solution(hidden, x, bounds, consts)
   aux = loss(consts, result.params)[1] if has_aux else None
   evaluations = result.evaluations + int(has_aux)
   return result._replace(aux=aux, evaluations=evaluations)
@@ -456,9 +456,9 @@ def _read(c, search, was_finite):
   value, norm = search.value.astype(c.value.dtype), _largest(search.grad)
   is_finite = jnp.isfinite(value) & jnp.isfinite(norm)
   is_good = is_finite & ((error <= 0) | (value < c.value))
-  # A step that only moves params inside searches nothing, without an error.
-  failed = ~is_good & ((trials > 0) | (error > 0))
-  is_known = ~failed & (trials > 0)
+  # A step that only moves params inside or onto bounds does not know it.
+  failed = ~is_good & ~(jnp.isposinf(value) & (error <= 0))
+  is_known = is_good & (trials > 0)
   value, norm = optax.tree.where(is_known, (value, norm), (c.value, c.norm))
   norm = getattr(search, 'projected_grad_norm', norm)
   norm = jnp.asarray(norm, value.dtype)

@@ -434,6 +434,22 @@ class StopTest(parameterized.TestCase):
     wrong = run(end.params + 1e-2, -1.0, lower, upper, a, y)
     self.assertFalse(jnp.any(wrong.converged), wrong)
 
+  def test_rounding_that_hides_the_last_step_onto_a_bound(self):
+    """The loss is a sum of what is left of 10 at its minimum, which is 0."""
+    rng = np.random.default_rng(1)
+    root = rng.normal(size=(3, 3))
+    low = np.array([-0.3, -3.1, -0.8], np.float32)
+    hessian = np.float32(root @ root.T)
+    slope = np.float32([1.8, 3.1, 1.2] - hessian @ low)
+    value = lambda x: x @ (hessian @ x) / 2 + slope @ x
+    least = np.float32(value(low))
+    starts = rng.normal(size=(300, 3)) * 3
+    found = jax.jit(jax.vmap(
+        lambda x: minimize(lambda x: value(x) - least, x, lower=low)
+    ))(starts)  # fmt: skip
+    np.testing.assert_array_equal(found.status, Status.SMALL_GRADIENT)
+    np.testing.assert_array_equal(found.params, np.tile(low, (300, 1)))
+
   def test_failed_search_begins_again(self):
     """A solver whose third search fails goes on with an empty memory."""
     lbfgs = optax.lbfgs()
@@ -714,7 +730,8 @@ class DerivativesTest(parameterized.TestCase):
       run = lambda low: minimize(
           lambda x: jnp.sum((x + 1) ** 2), np.ones(2, np.float32), lower=low
       ).params
-      np.testing.assert_array_equal(jax.jacfwd(run)(0.1), 1)
+      each = lambda low: jax.lax.map(run, low[None])[0]
+      np.testing.assert_array_equal(jax.jacfwd(each)(0.1), 1)
 
   def test_of_what_a_solver_closes_over_are_an_error(self):
     def run(lower):
