@@ -235,6 +235,9 @@ class LBFGSBTest(parameterized.TestCase):
       ('failed', lambda x, value, grad: (x, value, -grad), 2),
       ('outside', lambda x, value, grad: (x.at[0].add(3), value, grad), 1),
       ('outside_nan', lambda x, *_: _value_and_grad(x.at[0].add(-3)), 1),
+      ('onto', lambda x, value, grad: (
+          x.at[0].set(jnp.nextafter(0.01, 1)), value - 1, jnp.abs(grad)
+      ), 1),
       ('nan_grad', lambda x, value, grad: (x, value, grad.at[1].set(_NAN)), 2),
       ('inf_grad', lambda x, value, grad: (x, value, grad.at[1].set(_INF)), 2),
       ('free_inf', lambda x, value, grad: (x, value, grad.at[2].set(_INF)), 2),
