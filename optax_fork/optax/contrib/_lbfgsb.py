@@ -138,8 +138,7 @@ def lbfgsb(
     Constraints <https://doi.org/10.1137/0320018>`_, 1982
 
     Calamai and Moré, `Projected gradient methods for linearly constrained
-    problems <https://doi.org/10.1007/BF02592073>`_, 1987, whose measure is
-    ``projected_grad_norm``
+    problems <https://doi.org/10.1007/BF02592073>`_, 1987, for the stop
 
     Byrd et al., `A Limited Memory Algorithm for Bound Constrained Optimization
     <https://doi.org/10.1137/0916069>`_, 1995, whose first step this one takes
