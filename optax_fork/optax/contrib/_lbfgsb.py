@@ -284,7 +284,7 @@ def _search(path, evaluate, start, one, max_steps):
   updates = path.step_to(step_size)
   # Rounding may keep a param next to its bound, and hide what a step changes.
   onto = _where_bounded(_step_onto, path.bounds, updates, slopes, path.x)
-  is_next = ~was_outside & is_known & ~_is_any(u != 0 for u in updates)
+  is_next = is_known & ~_is_any(u != 0 for u in updates)
   updates = optax.tree.where(is_next, onto, updates)
   is_unknown = was_outside | is_next & _is_any(u != 0 for u in updates)
   x = [p + u for p, u in zip(path.x, updates)]

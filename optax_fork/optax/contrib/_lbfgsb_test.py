@@ -272,6 +272,15 @@ class LBFGSBTest(parameterized.TestCase):
     same = jax.tree.map(np.array_equal, *next_steps)
     self.assertEqual(all(jax.tree.leaves(same)), end != 0)
 
+  @parameterized.parameters(
+      ([1, -1, -1], [1, 1, 0]), ([1, 1, 1], [1, 0, 1]), ([1, -1, _NAN], 0)
+  )
+  def test_what_is_next_to_its_bound_moves_if_pushed(self, grad, has_moved):
+    solver, update = _bounded_solver()
+    x = jnp.nextafter(jnp.asarray([0.01, 1.0, 0.01]), 0.5)
+    updates, _ = update(x, -9.0, jnp.float32(grad), solver.init(x))
+    np.testing.assert_array_equal(updates != 0, has_moved)
+
   def test_params_outside_are_projected_first(self):
     fn = lambda x: jnp.sum(x - 2 * jnp.log(x))  # NaN outside.
     solver = _lbfgsb.lbfgsb(1e-3, 5)
