@@ -738,7 +738,9 @@ def _conjugate_residuals(matvec, b):
 
   new = matvec(b)
   zeros = optax.tree.zeros_like(b)
-  start = zeros, b, b, new, dot(b, new), dot(new, new) / dot(b, b), 0
+  # A step of the power method, since `b` may be next to what is not curved.
+  curved, bent = dot(b, new), matvec(new)
+  start = zeros, b, b, new, curved, dot(bent, bent) / dot(new, new), 0
   v, r, _, _, *curved, _ = jax.lax.while_loop(goes_on, step, start)
   # A loop that meets NaN ends, and its result is NaN.
   size += 0 * curved[0]

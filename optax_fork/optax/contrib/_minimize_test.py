@@ -287,6 +287,7 @@ class StopTest(parameterized.TestCase):
       (lambda x: jnp.sqrt(jnp.sum(x**2)) + jnp.sum((x - 1) ** 2), 0.0, -1),
       (lambda x: jnp.sum(jnp.where(x == 1, 2.0, jnp.nan * x)), 1.0, None),
       (lambda x: jnp.sum(jnp.log(-1 - x)), 1.0, None),
+      (lambda x: jnp.nan * jnp.sum(jax.lax.stop_gradient(x)), 1.0, None),
       (lambda x: jnp.sum((jnp.sqrt(x) - 0.5) ** 2), 0.0, 0.0),
       (lambda x: -jnp.sum(jnp.exp(x)), 1.0, None),
   )
@@ -719,11 +720,17 @@ class DerivativesTest(parameterized.TestCase):
     with self.assertRaisesRegex(ValueError, 'Give bounds as `lower` and'):
       jax.grad(run)(0.5)
 
-  def test_of_an_underdetermined_minimum_are_the_least(self):
-    run = lambda y: minimize(
-        lambda x: (jnp.sum(x) - y) ** 2, jnp.zeros(2)
-    ).params
-    np.testing.assert_allclose(jax.jacrev(run)(1.0), [0.5, 0.5], atol=1e-6)
+  @parameterized.parameters(1.0, -0.99)
+  def test_of_an_underdetermined_minimum_are_the_least(self, ratio):
+    """Also of almost what the loss does not depend on."""
+    a = np.random.default_rng(0).normal(size=(200, 2))
+    slope = lambda a, curved: jax.grad(lambda y: jnp.dot(
+        a * np.array([1, ratio]), minimize(
+            lambda x: x @ (curved @ x) / 2 - y * (a @ x), jnp.zeros(2)
+        ).params,
+    ))(1.0)  # fmt: skip
+    found = jax.vmap(slope)(a, a[:, :, None] * a[:, None])
+    np.testing.assert_allclose(found, (1 + ratio) / 2, rtol=1e-3)
 
   @parameterized.parameters((30, True), (300, True), (300, False))
   def test_of_what_no_force_holds_are_those_of_a_pseudoinverse(
