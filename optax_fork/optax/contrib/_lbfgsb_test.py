@@ -349,24 +349,6 @@ class LBFGSBTest(parameterized.TestCase):
     )
     self.assertLess(optax.tree.get(state, 'projected_grad_norm'), 1e-4)
 
-  def test_vmap(self):
-    """Each problem has its own bounds, start and number of trials."""
-    starts = jnp.asarray([[-1.2, 1.0, 0.3], [0.5, -0.5, 0.2]])
-    uppers = jnp.asarray([0.8, 0.6])
-
-    def run(start, upper):
-      solver = _lbfgsb.lbfgsb(-1.5, upper)
-      step = _step(solver, _rosenbrock)
-      carry = start, solver.init(start)
-      carry, _ = jax.lax.scan(lambda c, _: (step(*c), None), carry, length=30)
-      return carry[0]
-
-    found = jax.jit(jax.vmap(run))(starts, uppers)
-    one_by_one = jax.jit(run)
-    for x, start, upper in zip(found, starts, uppers):
-      np.testing.assert_allclose(x, one_by_one(start, upper), atol=2e-3)
-      self.assertEqual(x.max(), upper)
-
   def test_auxiliary_data(self):
     fn = lambda x: (jnp.sum((x - 1) ** 2), {'sum': jnp.sum(x)})
     x = jnp.asarray([0.2, 0.9])
