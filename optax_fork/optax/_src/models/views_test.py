@@ -46,7 +46,7 @@ class ViewsTest(parameterized.TestCase):
       self.assertTrue(views.is_optax(fn))
 
   def test_join_fills_holes(self):
-    full = {'a': 1.0, 'b': {'w': 2.0, 'f': jax.nn.relu}, 'c': _HOLE}
+    full = {'a': [3.0, None], 'b': {'w': 2.0, 'f': jax.nn.relu}, 'c': _HOLE}
     view = {'a': _HOLE, 'b': {'w': 20.0, 'f': None}, 'c': _HOLE}
     joined = full | {'b': {'w': 20.0, 'f': jax.nn.relu}}
     self.assertEqual(views.fill_holes(view, full), joined)
