@@ -472,7 +472,8 @@ def _read(c, search, was_finite):
   eps = min(float(jnp.finfo(d).eps) for d in (value.dtype, jnp.float32))
   least = eps**1.5 / 10 * jnp.abs(value)
   # Where a step as long as the params changes much of the loss, is no minimum.
-  has_end = norm * _largest(c.x) <= jnp.abs(value) / 10
+  size = jnp.asarray(_largest(c.x), value.dtype)
+  has_end = norm * size <= jnp.abs(value) / 10
   is_hidden = (steep > 0) & (steep <= least) & has_end
   is_curved = (steep <= 0) & has_changed | is_hidden
   reason = jnp.where(
