@@ -142,10 +142,8 @@ def master_weights(
     # Between two large params of different signs, a step may overflow.
     most = jnp.finfo(p.dtype).max
     step = jnp.where(jnp.isfinite(new), jnp.clip(new - p, -most, most), new - p)
-    # No update leads away from infinity: what is infinite stays, but for NaN.
-    is_lost = jnp.isinf(p) & ~jnp.isnan(new)
-    rounded = jnp.where(is_lost, jnp.zeros_like(p), step)
-    return _with_derivative(rounded, m - to_copy(p))
+    # What is infinite stays: nothing that is added leads back.
+    return jnp.where(jnp.isinf(p) & (new == p), jnp.zeros_like(p), step)
 
   def check(path, p, last):
     kind = lambda x: (x.dtype, x.shape) if is_low(x) else None

@@ -99,12 +99,14 @@ class MasterWeightsTest(parameterized.TestCase):
     params = {'a': {'x': jnp.ones(2, _LOW), 'y': jnp.ones(2)}, 'b': _LOW(1.0)}
     tx = master_weights(optax.sgd(1e-3))
     _, state = tx.update(params, tx.init(params), params)
-    updates, new = tx.update({'a': None, 'b': params['b']}, state, params)
-    self.assertIsNone(updates['a'])
-    jax.tree.map(
-        np.testing.assert_array_equal, new.master['a'], state.master['a']
-    )
-    self.assertLess(new.master['b'], state.master['b'])
+    part = params | {'a': {'x': None, 'y': None}}
+    for grads, given in (params | {'a': None}, params), (part, part):
+      updates, new = tx.update(grads, state, given)
+      self.assertEmpty(jax.tree.leaves(updates['a']))
+      jax.tree.map(
+          np.testing.assert_array_equal, new.master['a'], state.master['a']
+      )
+      self.assertLess(new.master['b'], state.master['b'])
 
   @parameterized.parameters(
       lambda tx: master_weights(optax.masked(tx, {'a': True, 'b': False})),
@@ -143,7 +145,13 @@ class MasterWeightsTest(parameterized.TestCase):
       seen.add(params.dtype)
       return jnp.sum((params.astype(jnp.float32) - 0.3) ** 2)
 
-    tx = master_weights(optax.lbfgs())
+    def update(updates, state, params=None, *, grad, **_):
+      del params
+      self.assertEqual(grad.dtype, jnp.float32)
+      return updates, state
+
+    tx = optax.GradientTransformationExtraArgs(optax.init_empty_state, update)
+    tx = master_weights(optax.chain(tx, optax.lbfgs()))
     value_and_grad = optax.value_and_grad_from_state(loss)
 
     @jax.jit
@@ -158,6 +166,7 @@ class MasterWeightsTest(parameterized.TestCase):
     state = tx.init(params)
     for _ in range(4):
       params, state = step(params, state)
+    tx.update(params, state, params, value=1.0, grad=params, value_fn=loss)
     self.assertEqual(seen, {jnp.dtype(_LOW)})
     np.testing.assert_array_equal(params, np.asarray(0.3, _LOW))
 
@@ -195,6 +204,13 @@ class MasterWeightsTest(parameterized.TestCase):
     # Such a shape would be broadcast.
     with self.assertRaisesRegex(TypeError, r'bfloat16 of shape \(2,\) now'):
       tx.update(jnp.ones(2, _LOW), tx.init(_LOW(1.0)), jnp.ones(2, _LOW))
+
+  def test_updates_of_another_dtype(self):
+    one = _LOW(1.0)
+    with jax.enable_x64(True):
+      tx = master_weights(optax.scale(np.float64(0.1)))
+      _, state = tx.update(one, tx.init(one), one, value=1.0)
+    self.assertEqual(state.master.dtype, jnp.float32)
 
   def test_params_without_values(self):
     """As a target to restore: other states keep such params as they are."""
@@ -252,3 +268,16 @@ class MasterWeightsTest(parameterized.TestCase):
     find = lambda wrap, dtype: derive(train, argnum)(dtype(0.75), rate, wrap)
     wanted = find(lambda tx: tx, jnp.float32)
     np.testing.assert_allclose(find(master_weights, _LOW), wanted, 0.02)
+
+  def test_small_derivatives_add_up(self):
+    """In forward mode, those of copies are of full precision in any loop."""
+
+    def train(rate):
+      tx = master_weights(optax.sgd(rate))
+      grads = jnp.ones((301, 1), _LOW)
+      _, state = _trained(tx, jnp.ones(1, _LOW), grads)
+      # A param that is set is no function of the rate any more.
+      _, new = tx.update(grads[0], state, jnp.full(1, 0.5, _LOW))
+      return state.master[0], new.master[0]
+
+    self.assertEqual(jax.jacfwd(train)(1e-3), (-301, -1))
